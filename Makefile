@@ -1,0 +1,52 @@
+# make help lists the targets. Everything they build or download lands in bin/ or in Go's and golangci-lint's caches.
+
+WITHPG := go run ./internal/pgserver/withpg --
+BENCHTIME ?= 1s
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/cronlatch, static
+	CGO_ENABLED=0 go build -trimpath -o bin/cronlatch ./cmd/cronlatch
+
+.PHONY: run
+run: build ## start a daemon with two example jobs on an embedded SQLite database
+	@[ -e cronlatch.yaml ] || bin/cronlatch init
+	bin/cronlatch serve --config cronlatch.yaml --database-url sqlite:cronlatch.db
+
+.PHONY: test
+test: ## run all tests beside a private PostgreSQL server, installed first where it is missing
+	scripts/test-deps
+	$(WITHPG) go test -shuffle=on -timeout 20m ./...
+
+.PHONY: race
+race: ## run all tests with the race detector
+	scripts/test-deps race
+	$(WITHPG) go test -race -shuffle=on -timeout 30m ./...
+
+.PHONY: bench
+bench: ## run the benchmarks (BENCHTIME=1s)
+	scripts/test-deps
+	$(WITHPG) go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./...
+
+.PHONY: fuzz
+fuzz: ## fuzz everything that parses, one target after another (FUZZTIME=30s)
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: lint
+lint: ## run golangci-lint and see each import rule fire
+	scripts/lint
+
+.PHONY: ci
+ci: ## run what CI runs
+	bash .ci/run
+
+.PHONY: clean
+clean: ## remove what the other targets made in this folder, and the data of make run
+	rm -rf bin reports cronlatch.db cronlatch.db-wal cronlatch.db-shm
+	find . -name '*.test' -o -name '*.prof' | xargs rm -f
