@@ -1,0 +1,327 @@
+package database_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/uptrace/bun/driver/pgdriver"
+
+	"github.com/cronlatch/cronlatch/internal/database"
+)
+
+// Each test here is one sharp edge of pgdriver: its raw half shows the edge and fails when a new release lost it (then
+// the guard may go), the other half shows that ours is safe.
+
+// A prepared statement after a timeout reads the answer of the one before.
+func TestContractPreparedAnswersDoNotShift(t *testing.T) {
+	t.Parallel()
+	// The second statement renews a lock that nobody holds: the only right answer is no row.
+	renewForeignLock := func(t *testing.T, db *sql.DB) (int64, error) {
+		t.Helper()
+		slow, err := db.PrepareContext(t.Context(), "SELECT pg_sleep(0.5)")
+		require.NoError(t, err)
+		defer func() { _ = slow.Close() }()
+		renew, err := db.PrepareContext(t.Context(), "SELECT 1 WHERE $1 = 'me'")
+		require.NoError(t, err)
+		defer func() { _ = renew.Close() }()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = slow.ExecContext(ctx)
+		require.Error(t, err)
+		result, err := renew.ExecContext(t.Context(), "somebody else")
+		if err != nil {
+			return 0, err
+		}
+		return result.RowsAffected()
+	}
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		n, err := renewForeignLock(t, openRaw(t, serverURL(t)))
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, n, "the raw driver no longer takes an old answer for a new one")
+	})
+	t.Run("ours", func(t *testing.T) {
+		t.Parallel()
+		n, err := renewForeignLock(t, open(t, serverURL(t), database.Options{}).Main.DB)
+		require.NoError(t, err)
+		assert.Zero(t, n)
+	})
+}
+
+// A context that is cancelled, and has no deadline, does not end a call.
+func TestContractCancelEndsTheCall(t *testing.T) {
+	t.Parallel()
+	cancelled := func(t *testing.T, db *sql.DB, query string) (time.Duration, error) {
+		t.Helper()
+		require.NoError(t, db.PingContext(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		time.AfterFunc(200*time.Millisecond, cancel)
+		start := time.Now()
+		_, err := db.ExecContext(ctx, query)
+		return time.Since(start), err
+	}
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		took, err := cancelled(t, openRaw(t, serverURL(t)), "SELECT pg_sleep(1)")
+		require.NoError(t, err, "the raw driver looks at a cancelled context now")
+		assert.GreaterOrEqual(t, took, time.Second)
+	})
+	t.Run("ours", func(t *testing.T) {
+		t.Parallel()
+		db := open(t, serverURL(t), database.Options{StatementTimeout: time.Minute})
+		before := backend(t, db.Main.DB)
+		took, err := cancelled(t, db.Main.DB, "SELECT pg_sleep(50)")
+		require.ErrorIs(t, err, context.Canceled)
+		assert.True(t, database.Unknown(err))
+		assert.Less(t, took, patience)
+		assert.NotEqual(t, before, backend(t, db.Main.DB), "the connection was used again")
+	})
+	t.Run("ours, rows", func(t *testing.T) {
+		t.Parallel()
+		db := open(t, serverURL(t), database.Options{StatementTimeout: time.Minute})
+		before := backend(t, db.Main.DB)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		// The padding makes the server send the first rows before it sleeps.
+		rows, err := db.Main.QueryContext(ctx, `SELECT repeat('x', 9000), pg_sleep(n / 3 * 50) FROM generate_series(1, 3) n`)
+		require.NoError(t, err)
+		defer func() { _ = rows.Close() }()
+		require.True(t, rows.Next())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		start := time.Now()
+		for rows.Next() {
+		}
+		require.ErrorIs(t, rows.Err(), context.Canceled)
+		assert.Less(t, time.Since(start), patience)
+		require.Error(t, rows.Close())
+		assert.NotEqual(t, before, backend(t, db.Main.DB), "the connection was used again")
+	})
+}
+
+// The server goes on with what the client gave up, and the row appears later.
+func TestContractServerStopsWithTheClient(t *testing.T) {
+	t.Parallel()
+	const insert = "INSERT INTO %s SELECT 1 FROM pg_sleep(2)"
+	giveUp := func(t *testing.T, db *sql.DB, table string) error {
+		t.Helper()
+		require.NoError(t, db.PingContext(t.Context()))
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := db.ExecContext(ctx, strings.Replace(insert, "%s", table, 1))
+		return err
+	}
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		table := newTable(t)
+		require.Error(t, giveUp(t, openRaw(t, serverURL(t)), string(table)))
+		require.Eventually(t, func() bool { return count(t, table) == 1 }, patience, 100*time.Millisecond,
+			"the raw driver stops the server now")
+	})
+	t.Run("ours", func(t *testing.T) {
+		t.Parallel()
+		table := newTable(t)
+		db := open(t, serverURL(t), database.Options{StatementTimeout: 3 * time.Second})
+		pid := backend(t, db.Main.DB)
+		err := giveUp(t, db.Main.DB, string(table))
+		require.Error(t, err)
+		assert.True(t, database.Unknown(err), "the outcome of a write without an answer is unknown")
+		require.Eventually(t, func() bool {
+			var running int
+			return db.Main.NewRaw("SELECT count(*) FROM pg_stat_activity WHERE pid = ?", pid).
+				Scan(t.Context(), &running) == nil && running == 0
+		}, patience, 20*time.Millisecond)
+		assert.Zero(t, count(t, table), "the server finished what the client gave up")
+	})
+}
+
+// The server's limits are below the client's: its answer comes first, and the outcome is known.
+func TestContractServerGivesUpBeforeTheClient(t *testing.T) {
+	t.Parallel()
+	db := open(t, serverURL(t), database.Options{StatementTimeout: 2 * time.Second, RenewTimeout: time.Second})
+	_, err := db.Main.ExecContext(t.Context(), "SELECT pg_sleep(50)")
+	assert.Equal(t, "57014", database.SQLState(err))
+	assert.False(t, database.Unknown(err))
+	assert.True(t, database.Unavailable(err))
+
+	settings := func(db *sql.DB) (s [6]string) {
+		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT current_setting('statement_timeout'),
+			current_setting('lock_timeout'), current_setting('client_connection_check_interval'), current_setting('TimeZone'),
+			current_setting('default_transaction_isolation'), current_setting('application_name')`).
+			Scan(&s[0], &s[1], &s[2], &s[3], &s[4], &s[5]))
+		return s
+	}
+	assert.Equal(t, [6]string{"1800ms", "1s", "200ms", "UTC", "read committed", "cronlatch"}, settings(db.Main.DB))
+	assert.Equal(t, [6]string{"900ms", "500ms", "100ms", "UTC", "read committed", "cronlatch"}, settings(db.Renew.DB))
+}
+
+func TestContractLockTimeoutIsRetryable(t *testing.T) {
+	t.Parallel()
+	table := newTable(t)
+	holder, waiter := open(t, serverURL(t), database.Options{}), open(t, serverURL(t), database.Options{StatementTimeout: time.Second})
+	tx, err := holder.Main.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = tx.NewRaw("LOCK TABLE ?", table).Exec(t.Context())
+	require.NoError(t, err)
+	_, err = waiter.Main.NewRaw("INSERT INTO ? VALUES (1)", table).Exec(t.Context())
+	assert.Equal(t, "55P03", database.SQLState(err))
+	assert.True(t, database.Retryable(err))
+	require.NoError(t, tx.Rollback())
+}
+
+// COMMIT of a failed transaction returns nil, although the server rolled back.
+func TestContractCommitOfAFailedTransaction(t *testing.T) {
+	t.Parallel()
+	commit := func(t *testing.T, db *sql.DB) error {
+		t.Helper()
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), "SELECT 1/0")
+		require.Error(t, err)
+		return tx.Commit()
+	}
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		require.NoError(t, commit(t, openRaw(t, serverURL(t))), "the raw driver reports it now")
+	})
+	t.Run("ours", func(t *testing.T) {
+		t.Parallel()
+		db := open(t, serverURL(t), database.Options{})
+		before := backend(t, db.Main.DB)
+		err := commit(t, db.Main.DB)
+		require.ErrorIs(t, err, database.ErrRolledBack)
+		assert.False(t, database.Unknown(err))
+		assert.Equal(t, before, backend(t, db.Main.DB), "nothing is wrong with the connection")
+	})
+	t.Run("ours, recovered by a savepoint", func(t *testing.T) {
+		t.Parallel()
+		table := newTable(t)
+		db := open(t, serverURL(t), database.Options{})
+		tx, err := db.Main.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = tx.NewRaw("INSERT INTO ? VALUES (1)", table).Exec(t.Context())
+		require.NoError(t, err)
+		inner, err := tx.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = inner.ExecContext(t.Context(), "SELECT 1/0")
+		require.Error(t, err)
+		require.NoError(t, inner.Rollback())
+		require.NoError(t, tx.Commit())
+		assert.Equal(t, 1, count(t, table))
+	})
+}
+
+// A connection to a server that became read-only is kept.
+func TestContractReadOnlyServerIsLeft(t *testing.T) {
+	t.Parallel()
+	table := newTable(t)
+	write := func(t *testing.T, db *sql.DB) (before, after int) {
+		t.Helper()
+		before = backend(t, db)
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), "INSERT INTO "+string(table)+" VALUES (1)")
+		require.Equal(t, "25006", database.SQLState(err))
+		require.True(t, database.Unavailable(err))
+		_ = tx.Rollback()
+		return before, backend(t, db)
+	}
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		before, after := write(t, openRaw(t, serverURL(t)))
+		assert.Equal(t, before, after, "the raw driver leaves a read-only server now")
+	})
+	t.Run("ours", func(t *testing.T) {
+		t.Parallel()
+		before, after := write(t, open(t, serverURL(t), database.Options{}).Main.DB)
+		assert.NotEqual(t, before, after)
+	})
+}
+
+// NUL and invalid UTF-8 are rewritten silently: two names become one.
+func TestContractTextIsNotRewritten(t *testing.T) {
+	t.Parallel()
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		var nul, bad string
+		err := openRaw(t, serverURL(t)).QueryRowContext(t.Context(), "SELECT $1::text, $2::text", "a\x00b", "a\xffb").Scan(&nul, &bad)
+		require.NoError(t, err, "the raw driver refuses such text now")
+		assert.Equal(t, "ab", nul)
+		assert.Equal(t, "a\uFFFDb", bad)
+	})
+	db := open(t, serverURL(t), database.Options{})
+	for name, text := range map[string]string{"NUL": "a\x00b", "UTF-8": "a\xffb"} {
+		_, err := db.Main.ExecContext(t.Context(), "SELECT '"+text+"'")
+		require.ErrorIs(t, err, database.ErrText, "%s in the statement", name)
+		_, err = db.Main.DB.ExecContext(t.Context(), "SELECT $1::text", text)
+		require.ErrorIs(t, err, database.ErrText, "%s in an argument of database/sql", name)
+		_, err = db.Main.NewRaw("SELECT ?", text).Exec(t.Context())
+		require.ErrorIs(t, err, database.ErrText, "%s in an argument of bun", name)
+		assert.False(t, database.Unknown(err))
+	}
+	var back string
+	require.NoError(t, db.Main.NewRaw("SELECT ?", "it's 50 % 日本 🙂 \\ \uFFFD").Scan(t.Context(), &back))
+	assert.Equal(t, "it's 50 % 日本 🙂 \\ \uFFFD", back)
+}
+
+// A server's error with a field over 4 KiB loses its SQLSTATE.
+func TestContractLongErrorsKeepTheirState(t *testing.T) {
+	t.Parallel()
+	const raise = `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001', MESSAGE = repeat('x', %s); END $$`
+	long := func(t *testing.T, db *sql.DB, length string) error {
+		t.Helper()
+		_, err := db.ExecContext(t.Context(), strings.Replace(raise, "%s", length, 1))
+		require.Error(t, err)
+		return err
+	}
+	t.Run("raw", func(t *testing.T) {
+		t.Parallel()
+		err := long(t, openRaw(t, serverURL(t)), "5000")
+		assert.NotErrorAs(t, err, new(pgdriver.Error), "the raw driver reads long errors now")
+	})
+	t.Run("ours", func(t *testing.T) {
+		t.Parallel()
+		db := open(t, serverURL(t), database.Options{})
+		for _, length := range []string{"5000", "30000", "200000"} { // the last is longer than our buffer as well
+			err := long(t, db.Main.DB, length)
+			assert.Equal(t, "40001", database.SQLState(err), length)
+			assert.True(t, database.Retryable(err))
+			assert.False(t, database.Unknown(err))
+			require.NoError(t, db.Main.PingContext(t.Context()))
+		}
+	})
+}
+
+// Each use has its own timeout, in place of pgdriver's ten seconds for everything.
+func TestContractTimeoutPerUse(t *testing.T) {
+	t.Parallel()
+	conf := pgdriver.NewConnector().Config()
+	assert.Equal(t, 10*time.Second, conf.ReadTimeout)
+	assert.Equal(t, 5*time.Second, conf.WriteTimeout)
+
+	proxy, url := via(t)
+	db := open(t, url, database.Options{StatementTimeout: 400 * time.Millisecond, RenewTimeout: 200 * time.Millisecond})
+	require.NoError(t, db.Main.PingContext(t.Context()))
+	require.NoError(t, db.Renew.PingContext(t.Context()))
+	proxy.BlackHole()
+	for _, use := range []struct {
+		db      *sql.DB
+		ctx     context.Context
+		atLeast time.Duration
+	}{
+		{db.Renew.DB, t.Context(), 200 * time.Millisecond},
+		{db.Main.DB, database.WithTimeout(t.Context(), time.Second), time.Second},
+	} {
+		start := time.Now()
+		_, err := use.db.ExecContext(use.ctx, "SELECT 1")
+		require.Error(t, err)
+		assert.GreaterOrEqual(t, time.Since(start), use.atLeast)
+		assert.Less(t, time.Since(start), patience)
+		assert.True(t, database.Unavailable(err))
+	}
+}

@@ -1,0 +1,151 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+
+	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/migrations"
+)
+
+// PostgresEnv names the environment variable with the URL of the server for tests, as a superuser.
+const PostgresEnv = "CRONLATCH_TEST_POSTGRES"
+
+// templateLock is the advisory lock, in the database postgres, of those who make the template.
+const templateLock = 7146232180251134
+
+// PostgresURL creates a migrated database and returns its URL; it is dropped at the end of the test.
+func PostgresURL(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, template(tb))
+}
+
+// EmptyPostgresURL is PostgresURL without the migrations.
+func EmptyPostgresURL(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, "template0")
+}
+
+// ServerURL is the server for tests: the database postgres, as a superuser.
+func ServerURL(tb testing.TB) string {
+	tb.Helper()
+	server := os.Getenv(PostgresEnv)
+	if server == "" {
+		tb.Fatalf("this test needs a PostgreSQL server in %s; type: make test, or: go run ./internal/pgserver/withpg -- go test ./...", PostgresEnv)
+	}
+	return server
+}
+
+func create(tb testing.TB, from string) string {
+	tb.Helper()
+	name := databaseName(tb.Name())
+	asAdmin(tb, func(ctx context.Context, db *bun.DB) error {
+		_, err := db.ExecContext(ctx, `CREATE DATABASE ? TEMPLATE ?`, bun.Ident(name), bun.Ident(from))
+		return err
+	})
+	tb.Cleanup(func() {
+		asAdmin(tb, func(ctx context.Context, db *bun.DB) error {
+			_, err := db.ExecContext(ctx, `DROP DATABASE ? WITH (FORCE)`, bun.Ident(name))
+			return err
+		})
+	})
+	return onDatabase(tb, name)
+}
+
+// databaseName starts with the test's name, for whoever looks at pg_stat_activity; the rest makes it unique.
+func databaseName(test string) string {
+	const longest = 30
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(test))
+	return plain[:min(len(plain), longest)] + "_" + strings.ToLower(rand.Text())
+}
+
+// template returns the name of the migrated database that tests are copied from, and makes it when it is missing. Only a
+// finished one has the name: a test process killed half-way leaves nothing that others would take.
+func template(tb testing.TB) string {
+	tb.Helper()
+	fingerprint, err := migrations.Fingerprint(dialect.PG)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	name := "cronlatch_template_" + fingerprint
+	asAdmin(tb, func(ctx context.Context, db *bun.DB) error {
+		if ok, err := exists(ctx, db, name); ok || err != nil {
+			return err
+		}
+		// A session lock, on the only connection of this pool; closing the pool frees it.
+		if _, err := db.ExecContext(ctx, `SELECT pg_advisory_lock(?)`, templateLock); err != nil {
+			return err
+		}
+		if ok, err := exists(ctx, db, name); ok || err != nil {
+			return err
+		}
+		return makeTemplate(ctx, tb, db, name)
+	})
+	return name
+}
+
+func exists(ctx context.Context, db *bun.DB, name string) (ok bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = ?)`, name).Scan(&ok)
+	return ok, err
+}
+
+func makeTemplate(ctx context.Context, tb testing.TB, db *bun.DB, name string) error {
+	tb.Helper()
+	draft := name + "_draft"
+	if _, err := db.ExecContext(ctx, `DROP DATABASE IF EXISTS ? WITH (FORCE)`, bun.Ident(draft)); err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, `CREATE DATABASE ? TEMPLATE template0`, bun.Ident(draft)); err != nil {
+		return err
+	}
+	if err := migrate(ctx, tb, onDatabase(tb, draft)); err != nil {
+		return err
+	}
+	_, err := db.ExecContext(ctx, `ALTER DATABASE ? RENAME TO ?`, bun.Ident(draft), bun.Ident(name))
+	return err
+}
+
+func migrate(ctx context.Context, tb testing.TB, url string) error {
+	tb.Helper()
+	db := open(tb, url, database.Options{MaxConns: 1})
+	defer closeDB(tb, db)
+	return migrations.Up(ctx, db.Main)
+}
+
+// asAdmin runs f on a connection of its own to the server: a pool for the whole process would look like a leak.
+func asAdmin(tb testing.TB, f func(ctx context.Context, db *bun.DB) error) {
+	tb.Helper()
+	const patience = time.Minute
+	db := open(tb, ServerURL(tb), database.Options{AppName: "cronlatch dbtest", MaxConns: 1, StatementTimeout: patience})
+	defer closeDB(tb, db)
+	// In a cleanup the test's own context has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
+	defer cancel()
+	if err := f(ctx, db.Main); err != nil {
+		tb.Fatalf("preparing the test's database: %v", err)
+	}
+}
+
+func onDatabase(tb testing.TB, name string) string {
+	tb.Helper()
+	u, err := url.Parse(ServerURL(tb))
+	if err != nil {
+		tb.Fatal(fmt.Errorf("reading %s: %w", PostgresEnv, err))
+	}
+	u.Path = "/" + name
+	return u.String()
+}

@@ -1,0 +1,124 @@
+package database_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/driver/pgdriver"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/netfault"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(counterEnv); path != "" {
+		os.Exit(countInProcess(path)) // the main of a process that a test starts
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for what must happen soon; only a broken guard needs all of it.
+const patience = 20 * time.Second
+
+// serverURL is the shared server; `make test` starts it.
+func serverURL(tb testing.TB) string {
+	tb.Helper()
+	server := os.Getenv("CRONLATCH_TEST_POSTGRES")
+	if server == "" {
+		tb.Fatal("this test needs a PostgreSQL server in CRONLATCH_TEST_POSTGRES; type: make test, or: " +
+			"go run ./internal/pgserver/withpg -- go test ./internal/database")
+	}
+	return server
+}
+
+func noEnv(string) string { return "" }
+
+func parse(tb testing.TB, raw string) database.Target {
+	tb.Helper()
+	target, err := database.Parse(raw, noEnv, tb.TempDir())
+	require.NoError(tb, err)
+	return target
+}
+
+// open opens one connection for each pool, so that the next call tells what became of the connection of the last.
+func open(tb testing.TB, raw string, o database.Options) *database.DB {
+	tb.Helper()
+	o.MaxConns, o.RenewConns = max(o.MaxConns, 1), 1
+	db, err := database.Open(parse(tb, raw), o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	return db
+}
+
+// openRaw is pgdriver as it comes.
+func openRaw(tb testing.TB, raw string) *sql.DB {
+	tb.Helper()
+	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(raw)))
+	db.SetMaxOpenConns(1)
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// newTable creates a table with a column n, dropped at the end of the test.
+func newTable(tb testing.TB) bun.Ident {
+	tb.Helper()
+	name := bun.Ident("t" + strings.ToLower(rand.Text()))
+	db := open(tb, serverURL(tb), database.Options{})
+	_, err := db.Main.NewRaw("CREATE TABLE ? (n int)", name).Exec(tb.Context())
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		db := open(tb, serverURL(tb), database.Options{})
+		_, err := db.Main.NewRaw("DROP TABLE ?", name).Exec(context.Background())
+		require.NoError(tb, err)
+	})
+	return name
+}
+
+// backend is the server process of the connection that the pool uses next.
+func backend(tb testing.TB, db *sql.DB) int {
+	tb.Helper()
+	var pid int
+	require.NoError(tb, db.QueryRowContext(tb.Context(), "SELECT pg_backend_pid()").Scan(&pid))
+	return pid
+}
+
+func count(tb testing.TB, table bun.Ident) int {
+	tb.Helper()
+	db := open(tb, serverURL(tb), database.Options{})
+	var n int
+	require.NoError(tb, db.Main.NewRaw("SELECT count(*) FROM ?", table).Scan(tb.Context(), &n))
+	return n
+}
+
+// via is the shared server behind a proxy that can break the network.
+func via(tb testing.TB) (*netfault.Proxy, string) {
+	tb.Helper()
+	u, err := url.Parse(serverURL(tb))
+	require.NoError(tb, err)
+	proxy := netfault.Listen(tb, u.Host)
+	u.Host = proxy.Addr()
+	return proxy, u.String()
+}
+
+// closedPort is an address on which nothing listens.
+func closedPort(tb testing.TB) string {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	addr := l.Addr().String()
+	require.NoError(tb, l.Close())
+	return addr
+}
+
+func noLog() *zap.Logger { return zap.NewNop() }

@@ -1,0 +1,201 @@
+package database
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// readBuffer must hold the longest field of a server's error: pgdriver loses the whole error, SQLSTATE included, when
+// it does not fit. Beyond it, frames still has the head of the error.
+const readBuffer = 32 << 10
+
+// connector opens guarded connections for one pool. The host that worked last is tried first.
+type connector struct {
+	target pgTarget
+	app    string
+	limit  time.Duration // of a call
+	last   atomic.Int64  // index of the host that worked last
+}
+
+var _ driver.Connector = (*connector)(nil)
+
+// Driver implements driver.Connector. It exists because it must: a guarded connection needs the connector.
+func (c *connector) Driver() driver.Driver { return noDriver{} }
+
+type noDriver struct{}
+
+func (noDriver) Open(string) (driver.Conn, error) {
+	return nil, errors.New("database: connections come from Open alone")
+}
+
+// Connect implements driver.Connector: the first host in turn that answers, and accepts writes if it must.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	hosts := c.target.hosts
+	first := int(c.last.Load())
+	var errs []error
+	for i := range hosts {
+		at := (first + i) % len(hosts)
+		conn, err := c.connectHost(ctx, hosts[at], len(hosts)-i)
+		if err == nil {
+			c.last.Store(int64(at))
+			return conn, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", hosts[at], err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, &connectError{errs: errs}
+}
+
+// connectHost tries the ways of the host's sslmode. It takes its share of the context's time, so that a black hole
+// leaves time for the hosts after it.
+func (c *connector) connectHost(ctx context.Context, h host, hostsLeft int) (driver.Conn, error) {
+	limit := c.target.connectTimeout
+	if d, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(d)/time.Duration(hostsLeft))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var errs []error
+	for _, a := range h.mode.attempts() {
+		conn, err := c.connectOnce(ctx, h, a)
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+		if !wantsOtherTLS(err) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// wantsOtherTLS reports whether the attempt failed because of TLS or its absence: the handshake, or the server's rules
+// (pg_hba.conf) for connections of this kind.
+func wantsOtherTLS(err error) bool {
+	return errors.Is(err, errTLS) || SQLState(err) == "28000"
+}
+
+func (c *connector) connectOnce(ctx context.Context, h host, a attempt) (driver.Conn, error) {
+	w, err := c.dial(ctx, h, a)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.begin(ctx, c.target.connectTimeout); err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	raw, err := pgdriver.NewConnector(c.driverOptions(h, w)).Connect(ctx)
+	w.end()
+	if err != nil {
+		w.poison()
+		_ = w.Close() // pgdriver leaks it when the startup fails
+		return nil, describeStartup(ctx, err)
+	}
+	conn := &conn{raw: raw.(*pgdriver.Conn), wire: w, limit: c.limit}
+	if err := c.setup(ctx, conn); err != nil {
+		conn.discard()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func describeStartup(ctx context.Context, err error) error {
+	var pg pgdriver.Error
+	if ctx.Err() != nil && !errors.As(err, &pg) {
+		return fmt.Errorf("waiting for the server's greeting: %w", ctx.Err())
+	}
+	return fmt.Errorf("starting the session: %w", err)
+}
+
+// driverOptions leave pgdriver only the protocol: the connection is dialed, encrypted, timed and set up here.
+func (c *connector) driverOptions(h host, w *wire) pgdriver.Option {
+	return func(conf *pgdriver.Config) {
+		conf.Network, conf.Addr = h.address()
+		conf.User, conf.Password, conf.Database = c.target.user, h.password.Reveal(), c.target.database
+		conf.AppName = c.app
+		conf.TLSConfig = nil
+		conf.BufferSize = readBuffer
+		conf.EnableTracing = false
+		conf.Dialer = func(context.Context, string, string) (net.Conn, error) { return w, nil }
+	}
+}
+
+// The statements here touch a few rows each, in the order of an index. Compiling them (jit) costs a hundred times what
+// they cost, and while the statistics lag behind a burst of new rows the planner would rather collect and sort all of
+// them than walk the index.
+const (
+	setupSQL = `SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false),
+		set_config('idle_in_transaction_session_timeout', $3, false),
+		set_config('default_transaction_isolation', 'read committed', false), set_config('TimeZone', 'UTC', false),
+		set_config('jit', 'off', false), set_config('enable_bitmapscan', 'off', false),
+		set_config('search_path', coalesce(nullif($4, ''), current_setting('search_path')), false),
+		CASE WHEN current_setting('transaction_read_only') = 'on' OR pg_is_in_recovery() THEN 1 ELSE 0 END`
+	checkIntervalSQL = `SET client_connection_check_interval = `
+)
+
+// setup gives the session its limits and looks whether it may write. The server gives up on a statement before the
+// client does, on a lock well before, and on the statement of a client that vanished within a second.
+func (c *connector) setup(ctx context.Context, conn *conn) error {
+	args := []driver.NamedValue{
+		{Ordinal: 1, Value: milliseconds(c.limit * 9 / 10)},
+		{Ordinal: 2, Value: milliseconds(c.limit / 2)},
+		{Ordinal: 3, Value: milliseconds(c.limit)},
+		{Ordinal: 4, Value: c.target.searchPath},
+	}
+	readOnly, err := lastNumber(ctx, conn, args)
+	if err != nil {
+		return fmt.Errorf("setting up the session: %w", err)
+	}
+	if readOnly != 0 && c.target.readWrite {
+		return errReadOnly
+	}
+	interval := min(max(c.limit/10, 100*time.Millisecond), time.Second)
+	_, err = conn.ExecContext(ctx, checkIntervalSQL+milliseconds(interval), nil)
+	if err != nil && SQLState(err) == "" {
+		return fmt.Errorf("setting up the session: %w", err)
+	}
+	return nil // a server that answers with an error cannot do it: before 14, or not on its platform
+}
+
+var errReadOnly = errors.New("the server is read-only (a standby?), and cronlatch must write " +
+	"(target_session_attrs=any accepts it)")
+
+// lastNumber runs setupSQL and returns the last column of its row.
+func lastNumber(ctx context.Context, conn *conn, args []driver.NamedValue) (int64, error) {
+	r, err := conn.QueryContext(ctx, setupSQL, args)
+	if err != nil {
+		return 0, err
+	}
+	row := make([]driver.Value, len(r.Columns()))
+	err = r.Next(row)
+	if closeErr := r.Close(); err == nil {
+		err = closeErr
+	}
+	if errors.Is(err, io.EOF) || len(row) == 0 {
+		return 0, errors.New("the server returned no row")
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, ok := row[len(row)-1].(int64)
+	if !ok {
+		return 0, fmt.Errorf("the server returned %T for a number", row[len(row)-1])
+	}
+	return n, nil
+}
+
+// milliseconds is d in the unit that the server's settings take; at least 1, because 0 turns them off.
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, d.Milliseconds()), 10)
+}
