@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Action says what was decided; its values are the closed list of the audit.
+type Action string
+
+// The actions.
+const (
+	LockAcquire      Action = "lock.acquire"
+	LockTakeover     Action = "lock.takeover"
+	LockRenewFail    Action = "lock.renew_fail"
+	LockLose         Action = "lock.lose"
+	LockRelease      Action = "lock.release"
+	LockForceRelease Action = "lock.force_release"
+	RunPlan          Action = "run.plan"
+	RunClaim         Action = "run.claim"
+	RunStart         Action = "run.start"
+	RunFinish        Action = "run.finish"
+	RunSkip          Action = "run.skip"
+	RunMiss          Action = "run.miss"
+	RunLose          Action = "run.lose"
+	RunCancel        Action = "run.cancel"
+	RunRetry         Action = "run.retry"
+	RunTrigger       Action = "run.trigger"
+	ConfigLoad       Action = "config.load"
+	ConfigReject     Action = "config.reject"
+	ReplicaJoin      Action = "replica.join"
+	ReplicaDrain     Action = "replica.drain"
+	ReplicaLeave     Action = "replica.leave"
+	ReplicaExpire    Action = "replica.expire"
+)
+
+// message is the constant text of an action: "lock.renew_fail" reads "lock renew fail".
+func (a Action) message() string { return strings.NewReplacer(".", " ", "_", " ").Replace(string(a)) }
+
+// Outcome says how the decision itself went, not how the job ended.
+type Outcome string
+
+// The outcomes of an action.
+const (
+	Success Outcome = "success"
+	Failure Outcome = "failure"
+	Unknown Outcome = "unknown"
+)
+
+const (
+	keyAction  = "event.action"
+	keyOutcome = "event.outcome"
+)
+
+// ActorType says what kind of thing decided.
+type ActorType string
+
+// The kinds of actors.
+const (
+	ActorReplica ActorType = "replica"
+	ActorUser    ActorType = "user"
+	ActorSystem  ActorType = "system"
+)
+
+// Actor is who decided: a replica's name, a user, a principal.
+func Actor(t ActorType, id string) zap.Field {
+	return zap.Inline(actor{t, id})
+}
+
+// Job is the literal name of the job.
+func Job(name string) zap.Field { return zap.String("job", name) }
+
+// RunID is the ledger's id of the run.
+func RunID(id int64) zap.Field { return zap.Int64("run.id", id) }
+
+// RunOutcome is how the run ended.
+func RunOutcome(o string) zap.Field { return zap.String("run.outcome", o) }
+
+// ScheduledAt is the instant of the occurrence.
+func ScheduledAt(t time.Time) zap.Field { return zap.String("scheduled_at", FormatTime(t)) }
+
+// Resource is the name that is locked.
+func Resource(name string) zap.Field { return zap.String("resource", name) }
+
+// Owner is the token that identifies one holder.
+func Owner(o string) zap.Field { return zap.String("owner", o) }
+
+// Token is the fencing token.
+func Token(t int64) zap.Field { return zap.Int64("fencing_token", t) }
+
+// Replica is the name of the daemon process that writes the line.
+func Replica(name string) zap.Field { return zap.String("replica", name) }
+
+// Reason is a reason code or a short sentence of the project's own; never text from outside in the message.
+func Reason(r string) zap.Field { return zap.String("reason", r) }
+
+// Err is the text of an error; it must not contain a secret.
+func Err(err error) zap.Field { return zap.NamedError("error", err) }

@@ -1,0 +1,146 @@
+package locking
+
+// Rules for the statements below; each was learned from a failure (DESIGN §3.1):
+//
+//   - Time is clock_timestamp(), read after the row was locked: a statement that waited for the row must not grant from
+//     the time before. It travels as integer microseconds, so that TimeZone and DateStyle do not matter.
+//   - Durations are multiples of an interval of a microsecond. The difference of two timestamps would be '1 day' at 24
+//     hours, and adding a day to a time is 23 hours once a year.
+//   - Rows are locked in ascending order of their resources. An UPDATE's own order is its plan's.
+//   - What is variable is one JSON argument: bun inlines arguments into the statement's text.
+const pgColumns = `
+	l.id, l.resource, l.owner, l.fencing_token,
+	(extract(epoch FROM l.acquired_at) * 1000000)::bigint AS acquired,
+	(extract(epoch FROM l.renewed_at) * 1000000)::bigint AS renewed,
+	(extract(epoch FROM l.expires_at) * 1000000)::bigint AS expires,
+	(extract(epoch FROM l.released_at) * 1000000)::bigint AS released,
+	l.metadata::text AS metadata,
+	(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now`
+
+// pgAcquire is Record.FreeFor in SQL, twice. The filter in front keeps a loser from writing anything (it costs a read);
+// the WHERE of DO UPDATE decides again on the locked row. The token is taken inside DO UPDATE, where no grant can come
+// between: a number drawn before the wait for the row may be smaller than what was given out meanwhile.
+//
+// RETURNING cannot show the old row before PostgreSQL 18, and the statement's snapshot may be older than the row that is
+// overwritten; so the SET list notes what it replaces in a setting of this transaction: id, token, takeover.
+const pgAcquire = `
+WITH q AS MATERIALIZED (
+	SELECT r, o, t * interval '1 microsecond' AS ttl, g * interval '1 microsecond' AS grace, m::jsonb AS m
+	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, t bigint, g bigint, m text)
+), won AS (
+	INSERT INTO distributed_locks AS l (resource, owner, fencing_token, acquired_at, renewed_at, expires_at, metadata)
+	SELECT r, o, nextval('fencing_tokens'), now.at, now.at, now.at + ttl, m
+	FROM q CROSS JOIN LATERAL (SELECT clock_timestamp() AS at WHERE q.r IS NOT NULL) AS now
+	WHERE NOT EXISTS (
+		SELECT FROM distributed_locks AS h
+		WHERE h.resource = q.r
+		AND NOT (h.owner = q.o AND h.released_at IS NULL)
+		AND NOT COALESCE(h.released_at >= h.expires_at, false)
+		AND h.expires_at + q.grace > clock_timestamp()
+	)
+	ORDER BY r COLLATE "C"
+	ON CONFLICT (resource) DO UPDATE SET
+		owner = EXCLUDED.owner,
+		fencing_token = CASE
+			WHEN l.owner = EXCLUDED.owner AND l.released_at IS NULL AND l.expires_at > clock_timestamp()
+			THEN l.fencing_token
+			ELSE GREATEST(l.fencing_token + 1, nextval('fencing_tokens')) END,
+		acquired_at = clock_timestamp(),
+		renewed_at = clock_timestamp(),
+		expires_at = clock_timestamp()
+			+ extract(epoch FROM EXCLUDED.expires_at - EXCLUDED.acquired_at)::float8 * interval '1 second',
+		released_at = CASE WHEN set_config('cronlatch.replaced', concat_ws(' ', l.id, l.fencing_token,
+			l.owner <> EXCLUDED.owner AND NOT COALESCE(l.released_at >= l.expires_at, false)), true) = ''
+			THEN l.released_at END,
+		metadata = EXCLUDED.metadata
+	WHERE (l.owner = EXCLUDED.owner AND l.released_at IS NULL)
+	OR COALESCE(l.released_at >= l.expires_at, false)
+	OR l.expires_at + COALESCE((?1::jsonb ->> EXCLUDED.resource)::bigint, 0) * interval '1 microsecond'
+		<= clock_timestamp()
+	RETURNING current_setting('cronlatch.replaced', true) AS replaced, ` + pgColumns + `
+)
+SELECT true, won.* FROM won
+UNION ALL
+SELECT false, NULL, ` + pgColumns + `
+FROM q JOIN distributed_locks AS l ON l.resource = q.r
+WHERE NOT EXISTS (SELECT FROM won WHERE won.resource = q.r)`
+
+// pgChange renews or releases. held locks the rows that match, in order; at is the time after the lock; done writes.
+// What did not match comes back as the statement's snapshot saw it. %s are: SKIP LOCKED or nothing, the condition
+// beyond owner, token and expiry, and the assignment.
+const pgChange = `
+WITH q AS MATERIALIZED (
+	SELECT r, o, k, t * interval '1 microsecond' AS ttl
+	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, k bigint, t bigint)
+), held AS MATERIALIZED (
+	SELECT l.id, q.ttl
+	FROM q JOIN distributed_locks AS l ON l.resource = q.r
+	WHERE l.owner = q.o AND (q.k = 0 OR l.fencing_token = q.k) AND l.expires_at > clock_timestamp()
+	AND %[2]s
+	ORDER BY l.resource
+	FOR UPDATE OF l %[1]s
+), locked AS MATERIALIZED (
+	SELECT id, ttl, clock_timestamp() AS at FROM held
+), done AS (
+	UPDATE distributed_locks AS l SET %[3]s
+	FROM locked WHERE l.id = locked.id AND l.expires_at > locked.at
+	RETURNING ` + pgColumns + `
+)
+SELECT true, NULL, done.* FROM done
+UNION ALL
+SELECT false, NULL, ` + pgColumns + `
+FROM q JOIN distributed_locks AS l ON l.resource = q.r
+WHERE NOT EXISTS (SELECT FROM done WHERE done.resource = q.r)`
+
+const (
+	pgUnforced   = `l.released_at IS NULL`
+	pgUnreleased = `(l.released_at IS NULL OR l.released_at < l.expires_at)`
+	pgExtend     = `renewed_at = locked.at, expires_at = locked.at + locked.ttl`
+	pgFree       = `released_at = locked.at, expires_at = locked.at`
+	pgLive       = `l.expires_at > clock_timestamp() AND ` + pgUnreleased
+)
+
+// pgForce keeps expires_at unless the release is immediate: renewals are refused from now on (released_at), and the
+// name stays taken while the holder stops.
+const pgForce = `
+WITH held AS MATERIALIZED (
+	SELECT l.id FROM distributed_locks AS l
+	WHERE l.resource = ?0 AND l.fencing_token = ?1 AND ` + pgLive + `
+	FOR UPDATE
+), locked AS MATERIALIZED (
+	SELECT id, clock_timestamp() AS at FROM held
+), done AS (
+	UPDATE distributed_locks AS l SET
+		released_at = CASE WHEN ?2 THEN locked.at ELSE COALESCE(l.released_at, locked.at) END,
+		expires_at = CASE WHEN ?2 THEN locked.at ELSE l.expires_at END
+	FROM locked WHERE l.id = locked.id AND l.expires_at > locked.at
+	RETURNING ` + pgColumns + `
+)
+SELECT true, NULL, done.* FROM done
+UNION ALL
+SELECT false, NULL, ` + pgColumns + `
+FROM distributed_locks AS l WHERE l.resource = ?0 AND NOT EXISTS (SELECT FROM done)`
+
+const (
+	pgLook = `SELECT false, NULL, ` + pgColumns + ` FROM distributed_locks AS l
+WHERE l.resource IN (SELECT jsonb_array_elements_text(?0::jsonb))`
+
+	pgList = `SELECT false, NULL, ` + pgColumns + ` FROM distributed_locks AS l
+WHERE l.resource BETWEEN ?0 AND ?1 AND l.resource > ?2 AND (?3 = '' OR l.owner = ?3) AND %s
+ORDER BY l.resource LIMIT ?4`
+
+	pgAbandoned = `l.expires_at <= clock_timestamp() AND l.released_at IS NULL`
+
+	// A row whose token the sequence has not passed (it was set back) is kept: it is the only memory of that token.
+	pgPurge = `
+WITH old AS MATERIALIZED (
+	SELECT l.id FROM distributed_locks AS l
+	WHERE GREATEST(l.expires_at, l.released_at) < clock_timestamp() - ?0 * interval '1 microsecond'
+	AND l.fencing_token <= (SELECT last_value FROM fencing_tokens)
+	ORDER BY l.resource LIMIT ?1
+	FOR UPDATE SKIP LOCKED
+)
+DELETE FROM distributed_locks AS l USING old WHERE l.id = old.id`
+
+	pgNow = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+)

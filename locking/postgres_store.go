@@ -1,0 +1,262 @@
+package locking
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+type postgres struct {
+	db bun.IDB
+	tx bool
+}
+
+const pgUnit = time.Microsecond
+
+func newPostgres(db bun.IDB) *postgres {
+	_, tx := db.(bun.Tx)
+	return &postgres{db: db, tx: tx}
+}
+
+func (s *postgres) Acquire(ctx context.Context, reqs []AcquireRequest) ([]AcquireResult, error) {
+	first, err := s.tryAcquire(ctx, reqs)
+	if err != nil {
+		return nil, err
+	}
+	// A row can come out of the wait for somebody's rolled back insert when it has expired already: ask once more.
+	late := make([]AcquireRequest, 0)
+	for i := range first {
+		if first[i].Acquired && !first[i].Record.Live() {
+			late = append(late, reqs[i])
+		}
+	}
+	if len(late) == 0 {
+		return first, nil
+	}
+	second, err := s.tryAcquire(ctx, late)
+	if err != nil {
+		return nil, err
+	}
+	return mergeLate(first, second), nil
+}
+
+// mergeLate replaces each grant that had expired on arrival by the second answer about it.
+func mergeLate(first, second []AcquireResult) []AcquireResult {
+	for i := range first {
+		if first[i].Acquired && !first[i].Record.Live() {
+			takeover, extended := first[i].Takeover, first[i].Extended
+			first[i], second = second[0], second[1:]
+			first[i].Takeover = first[i].Acquired && (takeover || first[i].Takeover)
+			first[i].Extended = first[i].Acquired && extended && first[i].Extended
+		}
+	}
+	return first
+}
+
+func (s *postgres) tryAcquire(ctx context.Context, reqs []AcquireRequest) ([]AcquireResult, error) {
+	batch, err := wire(sortedRequests(reqs, pgUnit))
+	if err != nil {
+		return nil, err
+	}
+	graces, err := wire(gracesOf(reqs))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := queryRows(ctx, s.db, pgUnit, pgAcquire, batch, graces)
+	if err != nil {
+		return nil, fmt.Errorf("locking: acquire: %w", err)
+	}
+	out, unseen := answerAcquire(reqs, byResource(rows))
+	if len(unseen) > 0 {
+		err = s.lookAgain(ctx, out, unseen)
+	}
+	return out, err
+}
+
+// gracesOf maps resources to their takeover grace: DO UPDATE sees the inserted row, not the request.
+func gracesOf(reqs []AcquireRequest) map[string]int64 {
+	m := make(map[string]int64)
+	for _, q := range reqs {
+		if q.Grace > 0 {
+			m[q.Resource] = units(q.Grace, pgUnit)
+		}
+	}
+	return m
+}
+
+// answerAcquire also returns the indexes of the losers whose holder came after the statement's snapshot.
+func answerAcquire(reqs []AcquireRequest, seen map[string]*row) (out []AcquireResult, unseen []int) {
+	out = make([]AcquireResult, len(reqs))
+	for i, q := range reqs {
+		out[i].Record.Resource = q.Resource
+		r, ok := seen[q.Resource]
+		switch {
+		case ok && r.done:
+			token, takeover, replaced := r.parseReplaced()
+			out[i] = AcquireResult{
+				Acquired: true, Record: r.Record,
+				Takeover: takeover, Extended: replaced && token == r.FencingToken,
+			}
+		case ok && !r.FreeFor(q.Owner, q.Grace):
+			out[i].Record = r.Record
+		default:
+			unseen = append(unseen, i)
+		}
+	}
+	return out, unseen
+}
+
+func (s *postgres) lookAgain(ctx context.Context, out []AcquireResult, unseen []int) error {
+	names := make([]string, len(unseen))
+	for i, at := range unseen {
+		names[i] = out[at].Record.Resource
+	}
+	seen, err := s.look(ctx, names)
+	if err != nil {
+		return fmt.Errorf("locking: acquire: read the holders: %w", err)
+	}
+	for _, at := range unseen {
+		if r, ok := seen[out[at].Record.Resource]; ok && r.Live() {
+			out[at].Record = r.Record
+		}
+	}
+	return nil
+}
+
+func (s *postgres) look(ctx context.Context, names []string) (map[string]*row, error) {
+	list, err := wire(names)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := queryRows(ctx, s.db, pgUnit, pgLook, list)
+	return byResource(rows), err
+}
+
+// Renew skips rows that another transaction has locked, so that one of them does not stall the others, and then waits
+// for each of those alone. In a caller's transaction it waits at once: rows locked one after the other, with the batch's
+// locks held, would be out of order.
+func (s *postgres) Renew(ctx context.Context, claims []Claim) ([]ClaimResult, error) {
+	skip := "SKIP LOCKED"
+	if s.tx {
+		skip = ""
+	}
+	seen, err := s.change(ctx, claims, fmt.Sprintf(pgChange, skip, pgUnforced, pgExtend))
+	if err != nil {
+		return nil, fmt.Errorf("locking: renew: %w", err)
+	}
+	out := make([]ClaimResult, len(claims))
+	for i, c := range claims {
+		out[i] = renewAnswer(seen[c.Resource], c)
+		if out[i].Err == nil && !seen[c.Resource].done {
+			out[i] = s.renewAfterWait(ctx, c)
+		}
+	}
+	return out, nil
+}
+
+// renewAnswer has a nil error both for a row that was renewed and for one that the snapshot showed as renewable.
+func renewAnswer(r *row, c Claim) ClaimResult {
+	switch {
+	case r == nil:
+		return ClaimResult{Err: ErrLost}
+	case r.done:
+		return ClaimResult{Record: r.Record}
+	}
+	return ClaimResult{Err: r.Renewable(c), Record: r.Record}
+}
+
+// renewAfterWait renews one claim whose row was locked: for as long as the session's lock_timeout allows. What does not
+// match after the wait is lost, whatever the snapshot from before it shows.
+func (s *postgres) renewAfterWait(ctx context.Context, c Claim) ClaimResult {
+	if s.tx {
+		return ClaimResult{Err: ErrLost} // it has waited
+	}
+	seen, err := s.change(ctx, []Claim{c}, fmt.Sprintf(pgChange, "", pgUnforced, pgExtend))
+	if err != nil {
+		return ClaimResult{Err: fmt.Errorf("%w: renew %q: %w", ErrUnknown, c.Resource, err)}
+	}
+	if r := seen[c.Resource]; r != nil && r.done {
+		return ClaimResult{Record: r.Record}
+	}
+	return ClaimResult{Err: ErrLost}
+}
+
+func (s *postgres) Release(ctx context.Context, claims []Claim) ([]ClaimResult, error) {
+	seen, err := s.change(ctx, claims, fmt.Sprintf(pgChange, "", pgUnreleased, pgFree))
+	if err != nil {
+		return nil, fmt.Errorf("locking: release: %w", err)
+	}
+	out := make([]ClaimResult, len(claims))
+	for i, c := range claims {
+		out[i] = s.releaseAnswer(ctx, seen[c.Resource], c)
+	}
+	return out, nil
+}
+
+// releaseAnswer says why a row was not released. When the snapshot shows it as releasable, it was changed while the
+// statement waited for it: then the reason is in the row as it is now.
+func (s *postgres) releaseAnswer(ctx context.Context, r *row, c Claim) ClaimResult {
+	if r != nil && r.done {
+		return ClaimResult{Record: r.Record}
+	}
+	if r != nil && r.Releasable(c) == nil {
+		now, err := s.look(ctx, []string{c.Resource})
+		if err != nil {
+			return ClaimResult{Err: fmt.Errorf("%w: release %q: %w", ErrUnknown, c.Resource, err)}
+		}
+		r = now[c.Resource]
+	}
+	return refusal(r, c)
+}
+
+func (s *postgres) change(ctx context.Context, claims []Claim, query string) (map[string]*row, error) {
+	batch, err := wire(sortedClaims(claims, pgUnit))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := queryRows(ctx, s.db, pgUnit, query, batch)
+	if err != nil {
+		return nil, err
+	}
+	return byResource(rows), nil
+}
+
+func (s *postgres) Get(ctx context.Context, resource string) (Record, error) {
+	seen, err := s.look(ctx, []string{resource})
+	if err != nil {
+		return Record{}, fmt.Errorf("locking: get %q: %w", resource, err)
+	}
+	return getAnswer(seen[resource], resource)
+}
+
+func (s *postgres) List(ctx context.Context, f ListFilter) ([]Record, error) {
+	state := pgLive
+	if f.State == StateExpired {
+		state = pgAbandoned
+	}
+	from, to := rangeOf(f.Prefix)
+	rows, err := queryRows(ctx, s.db, pgUnit, fmt.Sprintf(pgList, state), from, to, f.After, f.Owner, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("locking: list: %w", err)
+	}
+	return records(rows), nil
+}
+
+func (s *postgres) ForceRelease(ctx context.Context, f Force) (Record, error) {
+	rows, err := queryRows(ctx, s.db, pgUnit, pgForce, f.Resource, f.FencingToken, f.Immediate)
+	if err != nil {
+		return Record{}, fmt.Errorf("locking: force-release %q: %w", f.Resource, err)
+	}
+	return forceAnswer(rows, f)
+}
+
+func (s *postgres) Purge(ctx context.Context, olderThan time.Duration, limit int) (int, error) {
+	res, err := s.db.ExecContext(ctx, pgPurge, olderThan.Microseconds(), limit)
+	return purgeAnswer(res, err)
+}
+
+func (s *postgres) Now(ctx context.Context) (time.Time, error) {
+	return queryTime(ctx, s.db, pgUnit, pgNow)
+}
