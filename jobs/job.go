@@ -1,0 +1,80 @@
+package jobs
+
+import "time"
+
+// Overlap decides what an occurrence does when an earlier one of the same job is unfinished.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapSkip  Overlap = "skip"  // finished as skipped, reason overlap
+	OverlapQueue Overlap = "queue" // waits, oldest first; at most one waits, more become skipped
+)
+
+// CatchUpPolicy decides which of the instants that fell due while nobody planned still run.
+type CatchUpPolicy string
+
+// The catch-up policies.
+const (
+	CatchUpNone   CatchUpPolicy = "none"
+	CatchUpLatest CatchUpPolicy = "latest"
+	CatchUpAll    CatchUpPolicy = "all"
+)
+
+// CatchUp is the policy with its bounds: only instants younger than Window, and the newest Max of them.
+type CatchUp struct {
+	Policy CatchUpPolicy
+	Window time.Duration
+	Max    int
+}
+
+// OnLost decides what follows a run whose replica was lost in the middle.
+type OnLost string
+
+// The policies after a lost run.
+const (
+	OnLostFail  OnLost = "fail"  // nothing: at most once
+	OnLostRetry OnLost = "retry" // the next attempt: at least once, 3 attempts
+	OnLostHold  OnLost = "hold"  // the next attempt waits for a person
+)
+
+// The defaults of a job's keys.
+const (
+	DefaultKillAfter     = 10 * time.Second
+	DefaultStartDeadline = time.Hour
+	DefaultCatchUpWindow = time.Hour
+	DefaultCatchUpMax    = 100
+	LostAttempts         = 3 // what on_lost: retry allows in total
+)
+
+// Job is one named definition. It is immutable once loaded; its identity is its literal Name.
+type Job struct {
+	Name        string
+	Description string
+	Tags        []string
+
+	// Schedule is nil for a job that only runs by hand.
+	Schedule *Schedule
+	Resource Template // which name is locked; the job's own name unless said otherwise
+
+	// Exactly one of Command (argv, no shell) and Run (shell text for /bin/sh -c) is set.
+	Command []string
+	Run     string
+	Env     map[string]string // added to the small environment every job gets
+
+	Timeout       time.Duration // 0 is none
+	KillAfter     time.Duration // between SIGTERM and SIGKILL
+	StartDeadline time.Duration // after the due instant; then the run is missed. 0 is none
+	Overlap       Overlap
+	CatchUp       CatchUp
+	OnLost        OnLost
+	Enabled       bool
+}
+
+// MaxAttempts is how many attempts one occurrence may have in total, lost ones included.
+func (j *Job) MaxAttempts() int {
+	if j.OnLost == OnLostRetry {
+		return LostAttempts
+	}
+	return 1
+}

@@ -1,0 +1,120 @@
+package jobs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/database/dbtest"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+func manualJob(t testing.TB, name string) *jobs.Job {
+	t.Helper()
+	tmpl, err := jobs.ParseTemplate(name, jobs.TemplateOptions{})
+	require.NoError(t, err)
+	return &jobs.Job{
+		Name: name, Resource: tmpl, Overlap: jobs.OverlapSkip, OnLost: jobs.OnLostFail, Enabled: true, StartDeadline: time.Hour,
+	}
+}
+
+func openLedger(t testing.TB, db *database.DB) *jobs.Ledger {
+	t.Helper()
+	l, err := jobs.OpenLedger(db.Main)
+	require.NoError(t, err)
+	return l
+}
+
+func TestTriggerIsIdempotentByRequestID(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		t.Helper()
+		l, j := openLedger(t, db), manualJob(t, `it's "100%"? {x} 🚀`)
+		first, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: j, RequestID: "r1", RequestedBy: "cli:ann"})
+		require.NoError(t, err)
+		again, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: j, RequestID: "r1", RequestedBy: "cli:bob"})
+		require.NoError(t, err)
+		other, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: j, RequestID: "r2"})
+		require.NoError(t, err)
+
+		assert.Equal(t, first, again, "the first request wins")
+		assert.NotEqual(t, first.ID, other.ID)
+		assert.Equal(t, "m:r1", first.Occurrence)
+		assert.Equal(t, j.Name, first.Job)
+		assert.Equal(t, "cli:ann", first.RequestedBy)
+		assert.Equal(t, jobs.StatePending, first.State)
+		assert.Equal(t, jobs.TriggerManual, first.Trigger)
+		assert.WithinDuration(t, first.DueAt.Add(time.Hour), *first.StartBy, time.Millisecond)
+		assert.Equal(t, time.UTC, first.ScheduledAt.Location())
+	})
+}
+
+func TestListFiltersAndOrder(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		t.Helper()
+		l := openLedger(t, db)
+		var ids []int64
+		for _, name := range []string{"a", "b", "a"} {
+			r, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: manualJob(t, name), RequestID: string(rune('0' + len(ids)))})
+			require.NoError(t, err)
+			ids = append(ids, r.ID)
+		}
+		tests := map[string]struct {
+			filter jobs.RunFilter
+			want   []int64
+		}{
+			"all, newest first": {jobs.RunFilter{}, []int64{ids[2], ids[1], ids[0]}},
+			"by job":            {jobs.RunFilter{Job: "a"}, []int64{ids[2], ids[0]}},
+			"by state":          {jobs.RunFilter{State: jobs.StateRunning}, []int64{}},
+			"by outcome":        {jobs.RunFilter{Outcome: jobs.OutcomeFailed}, []int64{}},
+			"since":             {jobs.RunFilter{Since: time.Now().Add(time.Hour)}, []int64{}},
+			"limit":             {jobs.RunFilter{Limit: 1}, []int64{ids[2]}},
+		}
+		for name, tt := range tests {
+			runs, err := l.List(t.Context(), tt.filter)
+			require.NoError(t, err, name)
+			got := []int64{}
+			for _, r := range runs {
+				got = append(got, r.ID)
+			}
+			assert.Equal(t, tt.want, got, name)
+		}
+	})
+}
+
+func TestGetOfAnUnknownRun(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		t.Helper()
+		_, err := openLedger(t, db).Get(t.Context(), 999)
+		require.ErrorIs(t, err, jobs.ErrRunNotFound)
+		out, err := openLedger(t, db).Output(t.Context(), 999)
+		require.NoError(t, err)
+		assert.Zero(t, out)
+	})
+}
+
+func TestTheLedgerRefusesIllegalRows(t *testing.T) { // CHECK constraints as a second line
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		t.Helper()
+		l := openLedger(t, db)
+		r, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: manualJob(t, "j"), RequestID: "r"})
+		require.NoError(t, err)
+		_, err = db.Main.NewRaw("UPDATE job_runs SET state = 'held' WHERE id = ?", r.ID).Exec(t.Context())
+		require.Error(t, err, "a pending run does not become held")
+		for _, set := range []string{"state = 'gone'", "state = 'finished'", "outcome = 'failed'", "state = 'running'", "attempt = 0"} {
+			_, err := db.Main.NewRaw("UPDATE job_runs SET "+set+" WHERE id = ?", r.ID).Exec(t.Context())
+			assert.Error(t, err, set)
+		}
+		finish := "UPDATE job_runs SET state = 'finished', outcome = 'missed', finished_at = created_at WHERE id = ?"
+		_, err = db.Main.NewRaw(finish, r.ID).Exec(t.Context())
+		require.NoError(t, err)
+		_, err = db.Main.NewRaw("UPDATE job_runs SET state = 'pending', outcome = NULL, finished_at = NULL WHERE id = ?", r.ID).Exec(t.Context())
+		require.Error(t, err, "finished is final")
+	})
+}

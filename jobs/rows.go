@@ -1,0 +1,93 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"github.com/cronlatch/cronlatch/internal/dbtime"
+)
+
+// RunColumns are the columns that ScanRuns reads, of the table or alias r.
+const RunColumns = `r.id, r.job, r.occurrence, r.attempt, r.trigger, r.requested_by, r.scheduled_at, r.due_at, r.start_by,
+	r.resource, r.overlap, r.on_lost, r.max_attempts, r.state, r.outcome, r.reason, r.detail, r.replica, r.owner,
+	r.fencing_token, r.created_at, r.started_at, r.finished_at, r.exit_code, r.signal, r.late_outcome`
+
+// document scans a JSON column, which one driver gives as text and the other as bytes.
+type document json.RawMessage
+
+func (d *document) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*d = nil
+	case string:
+		*d = document(v)
+	case []byte:
+		*d = append(document(nil), v...)
+	default:
+		return fmt.Errorf("jobs: scanning a JSON column from a %T", src)
+	}
+	return nil
+}
+
+type runRow struct {
+	ID           int64       `bun:"id"`
+	Job          string      `bun:"job"`
+	Occurrence   string      `bun:"occurrence"`
+	Attempt      int         `bun:"attempt"`
+	Trigger      string      `bun:"trigger"`
+	RequestedBy  string      `bun:"requested_by"`
+	ScheduledAt  dbtime.Time `bun:"scheduled_at"`
+	DueAt        dbtime.Time `bun:"due_at"`
+	StartBy      dbtime.Time `bun:"start_by"`
+	Resource     string      `bun:"resource"`
+	Overlap      string      `bun:"overlap"`
+	OnLost       string      `bun:"on_lost"`
+	MaxAttempts  int         `bun:"max_attempts"`
+	State        string      `bun:"state"`
+	Outcome      *string     `bun:"outcome"`
+	Reason       string      `bun:"reason"`
+	Detail       document    `bun:"detail"`
+	Replica      string      `bun:"replica"`
+	Owner        string      `bun:"owner"`
+	FencingToken *int64      `bun:"fencing_token"`
+	CreatedAt    dbtime.Time `bun:"created_at"`
+	StartedAt    dbtime.Time `bun:"started_at"`
+	FinishedAt   dbtime.Time `bun:"finished_at"`
+	ExitCode     *int        `bun:"exit_code"`
+	Signal       string      `bun:"signal"`
+	LateOutcome  document    `bun:"late_outcome"`
+}
+
+// ScanRuns runs a query that selects (or returns) RunColumns.
+func ScanRuns(ctx context.Context, q *bun.RawQuery) ([]Run, error) {
+	var rows []runRow
+	if err := q.Scan(ctx, &rows); err != nil {
+		return nil, err
+	}
+	runs := make([]Run, len(rows))
+	for i := range rows {
+		runs[i] = rows[i].run()
+	}
+	return runs, nil
+}
+
+func (r *runRow) run() Run {
+	run := Run{
+		ID: r.ID, Job: r.Job, Occurrence: r.Occurrence, Attempt: r.Attempt, Trigger: Trigger(r.Trigger),
+		RequestedBy: r.RequestedBy, ScheduledAt: r.ScheduledAt.Time, DueAt: r.DueAt.Time, StartBy: r.StartBy.Ptr(),
+		Resource: r.Resource, Overlap: OverlapRule(r.Overlap), OnLost: OnLost(r.OnLost), MaxAttempts: r.MaxAttempts,
+		State: State(r.State), Reason: Reason(r.Reason), Detail: json.RawMessage(r.Detail), Replica: r.Replica,
+		Owner: r.Owner, CreatedAt: r.CreatedAt.Time, StartedAt: r.StartedAt.Ptr(), FinishedAt: r.FinishedAt.Ptr(),
+		ExitCode: r.ExitCode, Signal: r.Signal, LateOutcome: json.RawMessage(r.LateOutcome),
+	}
+	if r.Outcome != nil {
+		run.Outcome = Outcome(*r.Outcome)
+	}
+	if r.FencingToken != nil {
+		run.FencingToken = *r.FencingToken
+	}
+	return run
+}
