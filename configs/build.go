@@ -1,0 +1,175 @@
+package configs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cronlatch/cronlatch/internal/resource"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// defaults is the draft that every job starts from.
+func (r *reader) defaults(n *node) jobDraft {
+	var d jobDraft
+	setDefaults(jobFields(), &d)
+	if n != nil {
+		shared := slices.DeleteFunc(jobFields(), func(f field[jobDraft]) bool { return !f.shared })
+		table[jobDraft]{fields: shared, where: " in defaults", hint: defaultsHint}.read(r, n, &d)
+	}
+	return d
+}
+
+// drafts reads the map of jobs, sorted by name. Jobs that are no map are reported and left out.
+func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
+	if n == nil {
+		return nil
+	}
+	var drafts []*jobDraft
+	for _, p := range n.pairs {
+		if !r.spend(p.key) {
+			break
+		}
+		if p.key.kind != kindText {
+			continue // reported with the tree
+		}
+		r.checkJobName(p.key)
+		if p.value.kind != kindMap {
+			r.notAJob(p)
+			continue
+		}
+		draft := defaults
+		draft.name, draft.key, draft.env = p.key.text, p.key, maps.Clone(defaults.env)
+		draft.at = table[jobDraft]{
+			fields: jobFields(), where: fmt.Sprintf(" in job %q", abbreviate(p.key.text)), hint: jobHint,
+		}.read(r, p.value, &draft)
+		drafts = append(drafts, &draft)
+	}
+	slices.SortFunc(drafts, func(a, b *jobDraft) int { return cmp.Compare(a.name, b.name) })
+	return drafts
+}
+
+func (r *reader) checkJobName(key *node) {
+	var fault *resource.Error
+	if err := resource.Validate(key.text); errors.As(err, &fault) {
+		r.refusePart(key, part{fault.Offset, 0}, codeJobName, "the job's name "+fault.Message)
+	}
+}
+
+func (r *reader) notAJob(p pair) {
+	switch {
+	case p.value.kind == kindNull && p.value.loose:
+	case p.value.kind == kindNull:
+		r.refuse(p.key, codeEmpty, "job %q is empty; give it a command or run, or remove it", abbreviate(p.key.text))
+	default:
+		r.refuse(p.value, codeType, `job %q must be a map such as {schedule: "@daily", run: "./backup.sh"}, not %s`, abbreviate(p.key.text), p.value.describe())
+	}
+}
+
+// build checks a draft as a whole and makes the job. The result counts only when no problem was found.
+func (r *reader) build(d *jobDraft) *jobs.Job {
+	r.checkWhatRuns(d)
+	job := &jobs.Job{
+		Name: d.name, Description: d.description, Tags: d.tags,
+		Command: d.command, Run: d.run, Env: d.env,
+		Timeout: d.timeout, KillAfter: d.killAfter, StartDeadline: d.startDeadline,
+		Overlap: d.overlap, CatchUp: d.catchUp, OnLost: d.onLost, Enabled: d.enabled,
+	}
+	job.Schedule = r.schedule(d)
+	job.Resource = r.resource(d)
+	r.checkTokens(d, job.Resource)
+	return job
+}
+
+// checkWhatRuns wants exactly one of command and run.
+func (r *reader) checkWhatRuns(d *jobDraft) {
+	command, run := d.at["command"], d.at["run"]
+	switch {
+	case d.at.has("http"), d.at.has("sql"): // reported as keys of a later version
+	case !d.at.has("command") && !d.at.has("run"):
+		r.refuse(d.key, codeRequired, "job %q runs nothing; give it a command (a list, without shell) or run (a text for the shell)", abbreviate(d.name))
+	case command != nil && run != nil:
+		r.refuse(run, codeConflict, "job %q has both command (line %d) and run; remove one of them", abbreviate(d.name), command.at.line)
+	case len(d.command) > 0 && d.command[0] == "":
+		r.refuse(d.commandNodes[0], codeEmpty, "the first item of command names the program, and it is empty")
+	}
+}
+
+func (r *reader) schedule(d *jobDraft) *jobs.Schedule {
+	if d.schedule == "" {
+		return nil
+	}
+	s, err := jobs.ParseSchedule(d.schedule, jobs.ScheduleOptions{Timezone: d.timezone, DST: d.dst, Seconds: d.seconds})
+	if err == nil {
+		return s
+	}
+	n := d.at["schedule"]
+	var fault *jobs.ScheduleError
+	if !errors.As(err, &fault) {
+		r.refuse(n, "schedule", "%s", err.Error())
+		return nil
+	}
+	// Zone and policy were checked where they stand, so that a fault in defaults is reported once.
+	r.refusePart(r.asRead(n, d.schedule), part{fault.Offset, fault.Length}, fault.Code, fault.Message)
+	return nil
+}
+
+// asRead is the node with the text that was read from it: places inside it are known only when no variable was replaced.
+func (*reader) asRead(n *node, text string) *node {
+	read := *n
+	read.loose = read.loose || read.text != text
+	read.text = text
+	return &read
+}
+
+// resource makes the name that the job locks: its own unless it says otherwise.
+func (r *reader) resource(d *jobDraft) jobs.Template {
+	name, n := d.resource, d.at["resource"]
+	if name == "" {
+		if n != nil {
+			return jobs.Template{} // reported when it was read
+		}
+		name, n = d.name, d.key
+		if resource.Validate(name) != nil {
+			return jobs.Template{} // reported as the job's name
+		}
+	} else {
+		n = r.asRead(n, name)
+		var fault *resource.Error
+		if err := resource.Validate(name); errors.As(err, &fault) {
+			r.refusePart(n, part{fault.Offset, 0}, codeResource, "the resource's name "+fault.Message)
+			return jobs.Template{}
+		}
+	}
+	zone, err := jobs.LoadZone(d.timezone)
+	if err != nil {
+		zone = time.UTC // reported when it was read
+	}
+	t, err := jobs.ParseTemplate(name, jobs.TemplateOptions{Offset: d.resourceOffset, Location: zone})
+	var fault *jobs.TemplateError
+	switch {
+	case err == nil:
+	case errors.As(err, &fault) && fault.Code == jobs.CodeResourceOffset && d.at["resource_offset"] != nil:
+		r.refusePart(r.asRead(d.at["resource_offset"], d.resourceOffset), part{fault.Offset, fault.Length}, fault.Code, fault.Message)
+	case errors.As(err, &fault):
+		r.refusePart(n, part{fault.Offset, fault.Length}, fault.Code, fault.Message)
+	default:
+		r.refuse(n, codeResource, "%s", err.Error())
+	}
+	return t
+}
+
+// checkTokens looks at every {{ ... }} of the command.
+func (r *reader) checkTokens(d *jobDraft, t jobs.Template) {
+	_, period := t.Period(time.Time{})
+	period = period || t.String() == "" // an unreadable resource is one problem, not two
+	for i, arg := range d.command {
+		var fault *jobs.TokenError
+		if err := jobs.CheckArg(arg, period); errors.As(err, &fault) {
+			r.refusePart(d.commandNodes[i], part{fault.Offset, fault.Length}, codeTemplate, fault.Message)
+		}
+	}
+}

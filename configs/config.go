@@ -1,0 +1,84 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// Config is a configuration without a problem. It is immutable.
+type Config struct {
+	Path string // as it was given to Load
+	Dir  string // the directory of the file: where jobs run, and where relative paths start; absolute after Load
+
+	Version      int
+	Database     Database
+	Listen       string // host:port
+	Auth         Auth
+	Lock         Lock
+	Capacity     int           // how many runs this replica has at a time, at least 1
+	DrainTimeout time.Duration // for running jobs after SIGTERM
+	Log          Log
+
+	Jobs []*jobs.Job // sorted by name
+	Hash string      // of the definitions and the zone data's version, in hex; two replicas with equal hashes agree on everything that runs
+}
+
+// Database is where the state is kept.
+type Database struct {
+	URL string // "postgres://..." or "sqlite:path"; "" when the file says nothing. It may hold a password
+}
+
+// String hides the URL: configurations are logged.
+func (Database) String() string { return "database{***}" }
+
+// GoString hides the URL.
+func (Database) GoString() string { return "configs.Database{***}" }
+
+// MarshalText hides the URL, in JSON and elsewhere.
+func (Database) MarshalText() ([]byte, error) { return []byte("***"), nil }
+
+// Auth is how callers of the HTTP API are told apart.
+type Auth string
+
+// AuthNone asks nobody who they are.
+const AuthNone Auth = "none"
+
+// Lock is how long locks live.
+type Lock struct {
+	TTL           time.Duration // without renewal, at least 1 s
+	TakeoverGrace time.Duration // after the expiry, before another replica takes over
+}
+
+// LogFormat is the form of the daemon's log.
+type LogFormat string
+
+// The forms of the log.
+const (
+	LogAuto    LogFormat = "auto" // console on a terminal, JSON otherwise
+	LogJSON    LogFormat = "json"
+	LogConsole LogFormat = "console"
+)
+
+// Log is what the daemon's own log shows; it does not touch the audit.
+type Log struct {
+	Level  string // debug, info, warn or error
+	Format LogFormat
+}
+
+// ErrUnknownJob is wrapped by the error of Config.Job.
+var ErrUnknownJob = errors.New("unknown job")
+
+// Job finds a job by its literal name. The error of an unknown name wraps ErrUnknownJob and suggests a known one.
+func (c *Config) Job(name string) (*jobs.Job, error) {
+	names := make([]string, len(c.Jobs))
+	for i, job := range c.Jobs {
+		if job.Name == name {
+			return job, nil
+		}
+		names[i] = job.Name
+	}
+	return nil, fmt.Errorf("%w %q in %s%s", ErrUnknownJob, abbreviate(name), c.Path, didYouMean(name, names))
+}

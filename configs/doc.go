@@ -1,0 +1,39 @@
+// Package configs reads the configuration file: the daemon's keys and the definitions of jobs.
+//
+// # Model
+//
+// A file goes through five steps, each in a file of its own: the bytes and tokens are screened (screen.go), the parser's
+// tree becomes a small tree of nodes with positions (tree.go), the field tables read it into typed drafts
+// (fields_daemon.go, fields_job.go), environment and flags are laid over it (overlay.go), and the drafts are checked
+// against each other and built (build.go). The tables are the only place that knows a key: its name, type, bounds,
+// default, environment variable and documentation.
+//
+// # Guarantees
+//
+// Nothing is guessed: an unknown key, a duplicate key, a value of another type and a second document are errors. All
+// problems are reported at once, sorted by position, each with line, column, the line itself and the way out; then
+// nothing is loaded. Whatever the bytes are, reading them ends in bounded time and memory and never panics: size,
+// nesting, aliases and the number of reported problems are limited. Two files with the same definitions have the same
+// Config.Hash, however they are written.
+//
+// ${VAR}, ${VAR:-default}, ${VAR:?message} and ${file:path} are replaced in scalar values, once, after parsing; never in
+// keys, and never in run and command, where the dollar belongs to the shell. $$ is one dollar. What a variable holds is
+// never parsed again. A message shows it for schedules, zones, addresses and names of resources only.
+//
+// # Not guaranteed
+//
+// That a job's command exists, that a database can be reached, or that an address can be listened on: loading touches
+// nothing but the file and the files named in ${file:...}. A syntax error ends the reading, so that the problems behind
+// it are seen in the next attempt only.
+//
+// # Failures
+//
+// An error of Load is *Errors when the content is at fault, and an ordinary wrapped error when the file could not be
+// read. Callers keep what they had.
+//
+// # Tests
+//
+// testdata/bad holds files with one mistake each, and beside each the exact text that it must give (go test ./configs
+// -update writes them anew: read the diff). testdata/good must load. FuzzParse looks for panics and for positions
+// outside the file.
+package configs

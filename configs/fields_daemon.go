@@ -1,0 +1,201 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// daemonDraft is a file as it is read, before its jobs are built.
+type daemonDraft struct {
+	Config
+
+	defaults *node
+	jobs     *node
+}
+
+// daemonFields is the table of the keys at the top of the file.
+func daemonFields() []field[daemonDraft] {
+	return []field[daemonDraft]{
+		{
+			key: "version", initial: "1", doc: "The version of this file's format. There is one so far.",
+			bind: func(d *daemonDraft) sink { return formatVersion{&d.Version} },
+		},
+		{
+			key: "database", doc: "Where state is kept: PostgreSQL for several hosts, an SQLite file for one.",
+			bind: func(d *daemonDraft) sink {
+				return group[Database]{databaseFields(), &d.Database, `{url: "sqlite:cronlatch.db"}`}
+			},
+		},
+		{
+			key: "listen", initial: "127.0.0.1:8420", env: "CRONLATCH_LISTEN", doc: "The address of the HTTP listener, host:port.",
+			bind: func(d *daemonDraft) sink { return text{into: &d.Listen, check: checkAddress} },
+		},
+		{
+			key: "auth", initial: string(AuthNone), env: "CRONLATCH_AUTH", doc: "How callers of the HTTP API are told apart.",
+			bind: func(d *daemonDraft) sink { return authentication{&d.Auth} },
+		},
+		{
+			key: "lock", doc: "How long locks live.",
+			bind: func(d *daemonDraft) sink { return group[Lock]{lockFields(), &d.Lock, "{ttl: 30s}"} },
+		},
+		{
+			key: "capacity", initial: "16", env: "CRONLATCH_CAPACITY", doc: "How many runs this replica has at a time.",
+			bind: func(d *daemonDraft) sink { return number{&d.Capacity, 1, 10_000} },
+		},
+		{
+			key: "drain_timeout", initial: "30s", env: "CRONLATCH_DRAIN_TIMEOUT", doc: "How long running jobs may go on after SIGTERM.",
+			bind: func(d *daemonDraft) sink { return duration{&d.DrainTimeout, 0, day} },
+		},
+		{
+			key: "log", doc: "The daemon's own log; the audit is not affected.",
+			bind: func(d *daemonDraft) sink { return group[Log]{logFields(), &d.Log, "{level: info}"} },
+		},
+		{
+			key: "defaults", doc: "Values for every job that does not set the key itself; env is added to the job's.",
+			bind: func(d *daemonDraft) sink { return deferred{&d.defaults, `{timezone: "Europe/Berlin"}`} },
+		},
+		{
+			key: "jobs", required: true, doc: "The jobs by name; {} makes the daemon a lock service.",
+			bind: func(d *daemonDraft) sink { return deferred{&d.jobs, `{backup: {run: "./backup.sh"}}`} },
+		},
+	}
+}
+
+func databaseFields() []field[Database] {
+	return []field[Database]{{
+		key: "url", doc: "postgres://user@host/name or sqlite:path; DATABASE_URL goes before it.",
+		bind: func(d *Database) sink { return text{into: &d.URL, check: checkDatabaseURL} },
+	}}
+}
+
+func lockFields() []field[Lock] {
+	return []field[Lock]{
+		{
+			key: "ttl", initial: "30s", env: "CRONLATCH_LOCK_TTL", doc: "How long a lock lives without renewal; a dead replica's jobs wait that long.",
+			bind: func(l *Lock) sink { return duration{&l.TTL, time.Second, day} },
+		},
+		{
+			key: "takeover_grace", initial: "0s", env: "CRONLATCH_LOCK_TAKEOVER_GRACE", doc: "How long an expired lock is left alone before another replica takes it.",
+			bind: func(l *Lock) sink { return duration{&l.TakeoverGrace, 0, day} },
+		},
+	}
+}
+
+func logFields() []field[Log] {
+	return []field[Log]{
+		{
+			key: "level", initial: "info", env: "CRONLATCH_LOG_LEVEL", doc: "The least severe level that is logged.",
+			bind: func(l *Log) sink {
+				return choice[string]{into: &l.Level, words: []string{"debug", "info", "warn", "error"}}
+			},
+		},
+		{
+			key: "format", initial: string(LogAuto), env: "CRONLATCH_LOG_FORMAT", doc: "auto is console on a terminal and json otherwise.",
+			bind: func(l *Log) sink {
+				return choice[LogFormat]{into: &l.Format, words: []LogFormat{LogAuto, LogJSON, LogConsole}}
+			},
+		},
+	}
+}
+
+// laterDaemonKeys are keys that the documentation of later versions knows.
+func laterDaemonKeys() []string { return []string{"include", "labels", "history"} }
+
+// daemonHint says more about an unknown key at the top of the file.
+func daemonHint(key, where string) string {
+	if sentence := notYet(key, where, laterDaemonKeys()); sentence != "" {
+		return sentence
+	}
+	for _, f := range jobFields() {
+		switch {
+		case f.key != key:
+		case f.shared:
+			return fmt.Sprintf("unknown key %q; it belongs in a job, or in defaults for all of them", key)
+		default:
+			return fmt.Sprintf("unknown key %q; it belongs in a job, under jobs", key)
+		}
+	}
+	return ""
+}
+
+func notYet(key, where string, later []string) string {
+	for _, l := range later {
+		if l == key {
+			return fmt.Sprintf("key %q%s is not supported by this version", key, where)
+		}
+	}
+	return ""
+}
+
+// formatVersion is a sink for the version of the file.
+type formatVersion struct{ into *int }
+
+func (s formatVersion) read(r *reader, n *node, name string) {
+	if n.text != "1" || n.kind != kindInteger && !n.loose {
+		r.refuse(n, codeVersion, "%s must be the number 1, the only one this program reads, not %s", name, n.describe())
+		return
+	}
+	*s.into = 1
+}
+
+// authentication is a sink for auth.
+type authentication struct{ into *Auth }
+
+func (s authentication) read(r *reader, n *node, name string) {
+	if n.kind == kindMap {
+		r.refuse(n, codeUnsupported, "tokens are not supported by this version; %s must be none", name)
+		return
+	}
+	choice[Auth]{into: s.into, words: []Auth{AuthNone}, later: []Auth{"tokens", "token"}}.read(r, n, name)
+}
+
+// deferred is a sink for a map that is read when everything else is known.
+type deferred struct {
+	into  **node
+	shape string
+}
+
+func (deferred) empty() string { return "{}" }
+
+func (s deferred) read(r *reader, n *node, name string) {
+	if n.kind != kindMap {
+		r.refuse(n, codeType, "%s must be a map such as %s, not %s", name, s.shape, n.describe())
+		return
+	}
+	*s.into = n
+}
+
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return addressProblem(address, "write host:port, for example 127.0.0.1:8420 or [::1]:8420")
+	}
+	if number, err := strconv.Atoi(port); err != nil || number < 0 || number > 65535 {
+		return addressProblem(address, "the port must be a number from 0 to 65535")
+	}
+	if strings.ContainsAny(host, " /") {
+		return addressProblem(address, "the host must be a name or an address, without scheme and path")
+	}
+	return nil
+}
+
+func addressProblem(address, wayOut string) error {
+	return &partProblem{code: codeListen, message: fmt.Sprintf("%q is not an address to listen on: %s", abbreviate(address), wayOut)}
+}
+
+var errDatabaseURL = errors.New(`must start with "postgres://", "postgresql://" or "sqlite:"`)
+
+// checkDatabaseURL looks at the scheme only: internal/database reads the rest, together with the environment. The URL
+// is not in the message because it may hold a password.
+func checkDatabaseURL(url string) error {
+	for _, scheme := range []string{"postgres://", "postgresql://", "sqlite:"} {
+		if strings.HasPrefix(url, scheme) {
+			return nil
+		}
+	}
+	return errDatabaseURL
+}

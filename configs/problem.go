@@ -1,0 +1,154 @@
+package configs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The codes of problems. They are stable: scripts may match on them.
+const (
+	codeAlias        = "alias"         // an alias without anchor, or a merge of something that is not a map
+	codeChoice       = "choice"        // not one of the values that the key knows
+	codeConflict     = "conflict"      // two keys that exclude each other
+	codeDocuments    = "documents"     // more than one YAML document
+	codeDuplicateKey = "duplicate-key" // the same key twice in one map
+	codeDuration     = "duration"      // not a duration
+	codeEmpty        = "empty"         // a key, a list item or the file without a value
+	codeEncoding     = "encoding"      // not UTF-8, or with control characters
+	codeEnv          = "env"           // the name or the value of an environment variable of a job
+	codeFile         = "file"          // ${file:...} could not be read
+	codeJobName      = "job-name"      // a name that could not be locked
+	codeListen       = "listen"        // not an address
+	codeRange        = "range"         // a number or a duration outside its bounds
+	codeRequired     = "required"      // a key that must be there is not
+	codeResource     = "resource"      // a name that cannot be locked
+	codeOffset       = "resource-offset"
+	codeSyntax       = "syntax"    // not YAML, or YAML that is refused on purpose
+	codeTemplate     = "template"  // {{ ... }} in a command
+	codeTooLarge     = "too-large" // size, nesting or number of values
+	codeType         = "type"      // a value of another type than the key's
+	codeUnknownKey   = "unknown-key"
+	codeUnsupported  = "unsupported" // a value that a later version knows
+	codeVariable     = "variable"    // ${...} that is unset or not understood
+	codeVersion      = "version"
+)
+
+// maxProblems bounds a report; what is beyond it is counted in one last problem.
+const maxProblems = 100
+
+// Problem is one thing that is wrong, and where.
+type Problem struct {
+	File    string `json:"file"`              // as it was given to Load; the name of a variable or flag when Line is 0
+	Line    int    `json:"line,omitempty"`    // from 1; 0 when the value did not come from the file
+	Column  int    `json:"column,omitempty"`  // from 1, in characters
+	Length  int    `json:"length,omitempty"`  // in characters, on this line
+	Message string `json:"message"`           // one line, without a final dot
+	Code    string `json:"code"`              // stable
+	Snippet string `json:"snippet,omitempty"` // the line and the caret line, joined by a newline; "" when there is no line to show
+}
+
+// String is the problem's first line: position, message, code.
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return fmt.Sprintf("%s: %s  [%s]", p.File, p.Message, p.Code)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s  [%s]", p.File, p.Line, p.Column, p.Message, p.Code)
+}
+
+// Errors is everything that is wrong with a configuration, sorted by position. It is never empty.
+type Errors struct {
+	Problems []Problem
+	more     int // problems beyond maxProblems
+}
+
+// Error is the whole report as WriteText writes it, without the final newline.
+func (e *Errors) Error() string {
+	var b strings.Builder
+	for _, p := range e.Problems {
+		b.WriteString(p.String())
+		b.WriteByte('\n')
+		if p.Snippet != "" {
+			b.WriteString(p.Snippet)
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString(e.summary())
+	return b.String()
+}
+
+func (e *Errors) summary() string {
+	files, others := map[string]bool{}, map[string]bool{}
+	for _, p := range e.Problems {
+		switch {
+		case p.Line > 0:
+			files[p.File] = true
+		case strings.HasPrefix(p.File, "--"):
+			others["the flags"] = true
+		default:
+			others["the environment"] = true
+		}
+	}
+	var places []string
+	if len(files) > 0 {
+		places = append(places, count(len(files), "file"))
+	}
+	for _, other := range []string{"the environment", "the flags"} {
+		if others[other] {
+			places = append(places, other)
+		}
+	}
+	total := count(len(e.Problems)+e.more, "error")
+	if e.more > 0 {
+		total += fmt.Sprintf(" (%d shown)", len(e.Problems))
+	}
+	return fmt.Sprintf("%s in %s. Nothing was loaded.", total, strings.Join(places, " and "))
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// findings collects problems. What is beyond maxFindings is only counted: a file of a megabyte has room for more
+// problems than are worth sorting.
+type findings struct {
+	source   *source
+	problems []Problem
+	dropped  int
+}
+
+const maxFindings = 10_000
+
+func (f *findings) add(p Problem) {
+	if len(f.problems) == maxFindings {
+		f.dropped++
+		return
+	}
+	f.problems = append(f.problems, p)
+}
+
+func (f *findings) addAt(at place, code, message string) {
+	f.add(f.source.problem(at, code, message))
+}
+
+func (f *findings) none() bool { return len(f.problems) == 0 }
+
+// errors sorts, removes repetitions (an alias shows the same place again), bounds the report and adds the snippets.
+func (f *findings) errors() *Errors {
+	problems := f.problems
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(min(a.Line, 1), min(b.Line, 1)), cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	problems = slices.Compact(problems)
+	shown := min(len(problems), maxProblems)
+	report := &Errors{Problems: problems[:shown:shown], more: len(problems) - shown + f.dropped}
+	for i, p := range report.Problems {
+		report.Problems[i].Snippet = f.source.snippet(p.Line, p.Column, p.Length)
+	}
+	return report
+}

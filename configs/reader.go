@@ -1,0 +1,77 @@
+package configs
+
+import "fmt"
+
+// maxValues bounds how many values are read, aliases counted each time: nine lines of aliases can stand for a billion.
+const maxValues = 1_000_000
+
+// reader carries what reading values needs, and collects the problems.
+type reader struct {
+	findings
+
+	vars   variables
+	values int
+}
+
+// refuse reports a problem with a whole node.
+func (r *reader) refuse(n *node, code, format string, args ...any) {
+	r.report(n, n.at, code, fmt.Sprintf(format, args...))
+}
+
+// part is some bytes of a scalar's text; the zero value is all of it.
+type part struct {
+	offset, length int
+}
+
+// refusePart reports a problem with a part of a scalar.
+func (r *reader) refusePart(n *node, p part, code, message string) {
+	at := n.at
+	if !n.block && !n.loose {
+		at = r.source.within(n.at, n.text, p)
+	}
+	r.report(n, at, code, message)
+}
+
+func (r *reader) report(n *node, at place, code, message string) {
+	if n.from != "" {
+		r.add(Problem{File: n.from, Message: oneLine(message), Code: code})
+		return
+	}
+	r.addAt(at, code, message)
+}
+
+// spend counts a value; false when the file stands for too many.
+func (r *reader) spend(n *node) bool {
+	r.values++
+	if r.values == maxValues {
+		r.refuse(n, codeTooLarge, "the file stands for more than %d values; an alias repeats a large part too often", maxValues)
+	}
+	return r.values < maxValues
+}
+
+// scalar is the node with its variables replaced; nil when that is not possible, which is reported. The text of a
+// replaced node is what the variables hold: it must not get into a message.
+func (r *reader) scalar(n *node) *node {
+	if n.kind != kindText || n.from != "" {
+		return n
+	}
+	text, replaced, problem := r.vars.replace(n.text)
+	if problem != nil {
+		r.refusePart(n, problem.part, problem.code, problem.message)
+		return nil
+	}
+	if !replaced {
+		if text == n.text {
+			return n
+		}
+		out := *n // only $$ became $
+		out.text = text
+		return &out
+	}
+	out := *n
+	out.text, out.loose = text, true
+	return &out
+}
+
+// shown is how a message may show a scalar: as it is written in the file.
+func shown(written *node) string { return fmt.Sprintf("%q", abbreviate(written.text)) }
