@@ -1,0 +1,120 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/cronlatch/cronlatch/internal/boottime"
+)
+
+// ChildCommand is the hidden command of the binary that becomes a job's command.
+const ChildCommand = "exec-child"
+
+// Descriptors of the child between fork and exec.
+const (
+	childOrderFD   = 3
+	childVerdictFD = 4
+)
+
+// childOrder is what the supervisor tells the child before exec.
+type childOrder struct {
+	Parent int           `json:"parent"`
+	Argv   [][]byte      `json:"argv"`
+	Env    [][]byte      `json:"env"`
+	Dir    []byte        `json:"dir"`
+	StopAt time.Duration `json:"stop_at"`
+}
+
+// verdict is what the child says: ready immediately before exec, and a refusal when it will not or cannot. After ready,
+// the end of the pipe without a refusal is the proof of exec, since exec closes it.
+type verdict struct {
+	Ready   bool        `json:"ready,omitempty"`
+	Refused *StartError `json:"refused,omitempty"`
+}
+
+// ChildMain is `cronlatch exec-child`: it runs between fork and exec, in the process that becomes the command. It
+// returns only when the command is not executed.
+func ChildMain([]string) int { return childMain(func(childOrder) {}) }
+
+// childMain calls frozen where a test may hold the process up: after everything but the last look at the clock.
+func childMain(frozen func(childOrder)) int {
+	runtime.LockOSThread() // no_new_privs, signal mask and parent-death signal belong to the thread that calls exec
+	in := os.NewFile(childOrderFD, "order")
+	out := os.NewFile(childVerdictFD, "verdict")
+	if in == nil || out == nil {
+		return 1
+	}
+	refused := become(in, out, frozen)
+	if err := json.NewEncoder(out).Encode(verdict{Refused: refused}); err != nil {
+		return 1 // no supervisor: nobody to tell
+	}
+	return max(refused.ExitCode(), 1)
+}
+
+func become(in io.Reader, out io.Writer, frozen func(childOrder)) *StartError {
+	var o childOrder
+	if err := json.NewDecoder(in).Decode(&o); err != nil {
+		return &StartError{ReasonSystem, fmt.Sprintf("reading the order to start: %v", err)}
+	}
+	argv, env := toStrings(o.Argv), toStrings(o.Env)
+	if err := os.Chdir(string(o.Dir)); err != nil {
+		return &StartError{ReasonDir, fmt.Sprintf("entering the working directory: %v", err)}
+	}
+	path, refused := lookup(argv[0], env)
+	if refused != nil {
+		return refused
+	}
+	if err := harden(); err != nil {
+		return &StartError{ReasonSystem, err.Error()}
+	}
+	frozen(o)
+	if err := lastLook(o); err != nil {
+		return err
+	}
+	if err := json.NewEncoder(out).Encode(verdict{Ready: true}); err != nil {
+		return &StartError{ReasonSupervisor, "the supervisor is gone"}
+	}
+	return execError(path, syscall.Exec(path, argv, env))
+}
+
+// lastLook is the reason why this program exists: whoever started us may have been frozen since, and the run may have
+// been given to somebody else.
+func lastLook(o childOrder) *StartError {
+	if os.Getppid() != o.Parent {
+		return &StartError{ReasonSupervisor, "the supervisor is gone"}
+	}
+	if late := boottime.Now() - o.StopAt; late >= 0 {
+		return stale(late)
+	}
+	return nil
+}
+
+func stale(late time.Duration) *StartError {
+	return &StartError{ReasonStale, fmt.Sprintf("the lock's time to stop passed %v ago", late)}
+}
+
+// readVerdict waits for exec or for the child's end.
+func readVerdict(r io.Reader) *StartError {
+	dec := json.NewDecoder(r)
+	ready := false
+	for {
+		var v verdict
+		err := dec.Decode(&v)
+		switch {
+		case err == nil && v.Refused != nil:
+			return v.Refused
+		case err == nil:
+			ready = ready || v.Ready
+		case ready && errors.Is(err, io.EOF):
+			return nil
+		default:
+			return &StartError{ReasonSystem, "the child ended before it could execute the command"}
+		}
+	}
+}

@@ -1,0 +1,52 @@
+//go:build !linux
+
+package supervisor
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// mostDescriptors is how far we look for descriptors that are open; higher ones are unusual.
+const mostDescriptors = 256
+
+func platformWeaknesses() []string {
+	return []string{
+		"This platform has no parent-death signal: when the daemon and its supervisor are killed together, running commands go on.",
+		"This platform has no sub-reaper: a process that leaves its job's process group, and whose parent has ended, is not found and not killed.",
+	}
+}
+
+func ownExecutable() (string, error) { return os.Executable() }
+
+func becomeReaper() error { return nil }
+
+func nameProcess(string) {}
+
+func childAttr(*os.File) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func openDescriptors() []int {
+	fds := make([]int, 0, mostDescriptors)
+	for fd := range mostDescriptors {
+		fds = append(fds, fd)
+	}
+	return fds
+}
+
+func handleIgnored(into chan os.Signal) {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(into, s)
+		}
+	}
+}
+
+func harden() error {
+	for _, fd := range openDescriptors() {
+		if fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package supervisor
+
+import (
+	"sync"
+	"time"
+)
+
+// Process is a run as the daemon sees it.
+type Process struct {
+	session *session
+	number  uint64
+	spec    Spec
+
+	settled chan struct{} // closed when it was executed or refused
+	done    chan struct{}
+
+	mu               sync.Mutex
+	stopAt, deadline time.Duration
+	started          *started
+	isSettled        bool
+	isDone           bool
+	refused          *StartError // read after settled
+	result           Result      // read after done
+}
+
+func newProcess(s *session, number uint64, spec Spec) *Process {
+	return &Process{
+		session: s, number: number, spec: spec, stopAt: spec.StopAt, deadline: spec.Deadline,
+		settled: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// Extend moves both instants after a renewal. It does not block, and does not take back a stop that has begun. A
+// renewal between Start and its return is to be repeated after it.
+func (p *Process) Extend(stopAt, deadline time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock() // also around the order, so that two calls cannot arrive in the wrong order
+	p.stopAt, p.deadline = stopAt, deadline
+	if !p.isDone {
+		p.session.orders.push(order{Op: orderExtend, Run: p.number, StopAt: stopAt, Deadline: deadline})
+	}
+}
+
+// Stop asks for the end: SIGTERM to the tree, SIGKILL after KillAfter or at the deadline. It does not wait.
+func (p *Process) Stop() { p.session.orders.push(order{Op: orderStop, Run: p.number}) }
+
+// Done is closed when the whole tree is dead, and not before.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Result is valid after Done.
+func (p *Process) Result() Result {
+	<-p.done
+	return p.result
+}
+
+// PID is that of the command itself.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started == nil {
+		return 0
+	}
+	return p.started.PID
+}
+
+func (p *Process) settle(info *started, refused *StartError) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isSettled {
+		return
+	}
+	p.isSettled = true
+	p.started, p.refused = info, refused
+	close(p.settled)
+}
+
+func (p *Process) finish(r Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isDone {
+		return
+	}
+	p.isDone = true
+	p.result = r
+	close(p.done)
+}
+
+// lost ends a process whose supervisor has died. Its tree is dead.
+func (p *Process) lost() {
+	p.settle(nil, &StartError{ReasonSupervisor, "the supervisor died while the command was being started; all of it is dead"})
+	p.finish(Result{Cause: CauseSupervisorGone, ExitCode: -1})
+}
+
+// overdue is for how long the tree should have been dead.
+func (p *Process) overdue(now time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now - p.deadline
+}
+
+func (p *Process) info() *started {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started
+}

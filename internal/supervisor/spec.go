@@ -1,0 +1,95 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+)
+
+// Spec is one command to run. Everything the child gets is in it; nothing is taken from the daemon.
+type Spec struct {
+	// ID names the run, in the cgroup and in logs. An entry CRONLATCH_RUN_ID=... of Env is also the mark by which
+	// the run's processes are recognized where there are no cgroups.
+	ID string
+	// Argv is the command and its arguments, not empty. A name without a slash is looked up in the PATH of Env.
+	Argv []string
+	// Env is the whole environment of the child, as NAME=value. Nil is an empty environment, never the daemon's.
+	Env []string
+	// Dir is the working directory; empty is the daemon's. A relative one is taken from the daemon's.
+	Dir string
+
+	// StopAt and Deadline are instants of the boot clock (internal/boottime): SIGTERM at the first, SIGKILL at the
+	// second. A start that comes after StopAt is refused.
+	StopAt, Deadline time.Duration
+	// Timeout counts from exec; zero is none.
+	Timeout time.Duration
+	// KillAfter is the time between SIGTERM and SIGKILL, cut short by Deadline.
+	KillAfter time.Duration
+
+	// HeadBytes and TailBytes say how much of the output is kept, from its beginning and from its end.
+	HeadBytes, TailBytes int
+}
+
+// Cause is why a run ended.
+type Cause string
+
+// The causes. All but CauseExited say that the supervisor (or, for the last, the client) ended the run.
+const (
+	CauseExited         Cause = "exited"          // by itself, with a code or by somebody else's signal
+	CauseTimeout        Cause = "timeout"         // Spec.Timeout passed
+	CauseStopped        Cause = "stopped"         // Process.Stop, or the daemon left
+	CauseDeadline       Cause = "deadline"        // StopAt came and nobody had moved it
+	CauseSupervisorGone Cause = "supervisor_gone" // the supervisor died; the client killed the tree; the output is lost
+)
+
+// Result is how a run ended.
+type Result struct {
+	Cause Cause `json:"cause"`
+	// ExitCode is that of the command itself, and -1 when a signal ended it or nobody saw its end.
+	ExitCode int `json:"exit_code"`
+	// Signal is the name of the signal that ended the command, such as SIGKILL; empty for none.
+	Signal string `json:"signal,omitempty"`
+	Output Output `json:"output"`
+}
+
+// Output is what the command wrote to stdout and stderr, in the order it arrived, any bytes. When Total is larger than
+// both parts together, what lay between them was dropped.
+type Output struct {
+	Head  []byte `json:"head,omitempty"`
+	Tail  []byte `json:"tail,omitempty"`
+	Total int64  `json:"total"`
+}
+
+// Reason is why a command could not be started.
+type Reason string
+
+// The reasons of a StartError.
+const (
+	ReasonStale         Reason = "stale"          // the lock's StopAt had passed before exec
+	ReasonNotFound      Reason = "not_found"      // there is no such command
+	ReasonNotExecutable Reason = "not_executable" // there is one, but it cannot be executed
+	ReasonDir           Reason = "dir"            // the working directory cannot be entered
+	ReasonCancelled     Reason = "cancelled"      // the caller's context ended before exec
+	ReasonSystem        Reason = "system"         // no memory, no processes left, arguments too long
+	ReasonSupervisor    Reason = "supervisor"     // no supervisor; if it died while starting, the tree is dead by now
+)
+
+// StartError says that a command does not run. Except for ReasonSupervisor it never ran.
+type StartError struct {
+	Reason Reason `json:"reason"`
+	Msg    string `json:"msg"`
+}
+
+// Error is a sentence for people.
+func (e *StartError) Error() string { return fmt.Sprintf("starting the command: %s", e.Msg) }
+
+// ExitCode is what a shell would report: 127 not found, 126 not executable, else -1.
+func (e *StartError) ExitCode() int {
+	switch e.Reason {
+	case ReasonNotFound:
+		return 127
+	case ReasonNotExecutable:
+		return 126
+	default:
+		return -1
+	}
+}
