@@ -1,0 +1,241 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/internal/audit"
+	"github.com/cronlatch/cronlatch/internal/boottime"
+	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/failpoint"
+	"github.com/cronlatch/cronlatch/internal/httpapi"
+	"github.com/cronlatch/cronlatch/internal/supervisor"
+	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/locking"
+	"github.com/cronlatch/cronlatch/migrations"
+	"github.com/cronlatch/cronlatch/scheduler"
+)
+
+// Options are everything a daemon needs. All fields are required unless said otherwise.
+type Options struct {
+	Config  *configs.Config // with flags and environment already applied
+	Target  database.Target
+	Replica string // this replica's name, for people; two daemons may share one by mistake
+	Version string
+	// Executable is what the supervisor is started as; empty is the running binary.
+	Executable string
+	Dir        string // the jobs' working directory: that of the configuration file
+	Getenv     func(string) string
+	Log        *zap.Logger
+	Audit      *zap.Logger
+	// Started is called once, when the first tick can begin: with the listener's address and what is weaker on this
+	// platform than the guarantees say. Optional.
+	Started func(addr string, weaknesses []string)
+}
+
+// Daemon is one replica.
+type Daemon struct {
+	o       Options
+	hurry   chan struct{}
+	hurried sync.Once
+	state   atomic.Value // string: why the replica is not ready; empty when it is
+}
+
+// New returns a daemon that is not running yet.
+func New(o Options) (*Daemon, error) {
+	if o.Config == nil || o.Log == nil || o.Audit == nil || o.Getenv == nil {
+		return nil, errors.New("daemon: Config, Getenv, Log and Audit are required")
+	}
+	d := &Daemon{o: o, hurry: make(chan struct{})}
+	d.state.Store("starting")
+	return d, nil
+}
+
+// Hurry ends a drain early: running commands are stopped now.
+func (d *Daemon) Hurry() { d.hurried.Do(func() { close(d.hurry) }) }
+
+// Run is the replica's life. It returns nil after a clean end of ctx.
+func (d *Daemon) Run(ctx context.Context) (err error) {
+	db, err := database.Open(d.o.Target, d.databaseOptions())
+	if err != nil {
+		return err
+	}
+	defer closing(&err, "the database", db.Close)
+
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", d.o.Config.Listen)
+	if err != nil {
+		return fmt.Errorf("listening on %s: %w", d.o.Config.Listen, err)
+	}
+	// Whatever ends the work ends the listener, and the other way round.
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer end(nil)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	background.Go(func() {
+		if serr := httpapi.Serve(life, listener, httpapi.New(httpapi.Options{Logger: d.o.Log, Ready: d.ready(db)})); serr != nil {
+			stop(fmt.Errorf("serving HTTP: %w", serr))
+		}
+	})
+	if err := d.prepare(ctx, db); err != nil {
+		return d.cause(ctx, err)
+	}
+	return d.cause(ctx, d.work(ctx, db, listener.Addr().String()))
+}
+
+// cause is err, or what ended ctx when that was not the caller.
+func (d *Daemon) cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
+		return errors.Join(c, err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil // asked to leave before there was anything to do
+	}
+	return err
+}
+
+func (d *Daemon) databaseOptions() database.Options {
+	return database.Options{
+		AppName: "cronlatch/" + d.o.Replica, Logger: d.o.Log, RenewTimeout: min(3*time.Second, d.o.Config.Lock.TTL/10),
+	}
+}
+
+// prepare waits for the database and brings its schema up.
+func (d *Daemon) prepare(ctx context.Context, db *database.DB) error {
+	for {
+		if err := db.Wait(ctx, d.o.Log); err != nil {
+			return err
+		}
+		err := migrations.Up(ctx, db.Main)
+		if err == nil || !database.Unavailable(err) {
+			return err
+		}
+		d.o.Log.Warn("the database went away during the migration", zap.Error(err))
+	}
+}
+
+// work runs the replica on a database that is ready.
+func (d *Daemon) work(ctx context.Context, db *database.DB, addr string) (err error) {
+	sup, err := supervisor.Start(supervisor.Options{Executable: d.o.Executable, Logger: d.o.Log, Name: d.o.Replica})
+	if err != nil {
+		return fmt.Errorf("starting the supervisor: %w", err)
+	}
+	defer closing(&err, "the supervisor", sup.Close)
+
+	store, err := locking.NewStore(db.Renew)
+	if err != nil {
+		return err
+	}
+	var sched *scheduler.Scheduler
+	keeper, err := locking.NewKeeper(locking.KeeperConfig{
+		Store: &sameFile{store, db.CheckFile}, TTL: d.o.Config.Lock.TTL, Logger: d.o.Log, Audit: d.o.Audit,
+		Fields:      []zap.Field{audit.Actor(audit.ActorReplica, d.o.Replica), audit.Replica(d.o.Replica)},
+		OnClockStep: func(step time.Duration) { sched.ClockStepped(step) },
+	})
+	if err != nil {
+		return err
+	}
+	if sched, err = scheduler.New(d.schedulerOptions(db, keeper, sup)); err != nil {
+		return err
+	}
+	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stopKeeping() // after the scheduler: locks are renewed until the last run has ended
+	wg.Go(func() { _ = keeper.Run(keeping) })
+	wg.Go(func() {
+		select {
+		case <-d.hurry:
+			sched.Hurry()
+		case <-keeping.Done():
+		}
+	})
+	context.AfterFunc(ctx, func() { d.state.Store("draining") })
+	d.state.Store("")
+	if d.o.Started != nil {
+		d.o.Started(addr, sup.Weaknesses())
+	}
+	return sched.Run(ctx)
+}
+
+func (d *Daemon) schedulerOptions(db *database.DB, keeper *locking.Keeper, sup *supervisor.Client) scheduler.Options {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	c := d.o.Config
+	return scheduler.Options{
+		DB: db.Main, Keeper: keeper, Start: d.starter(sup), Jobs: c.Jobs, DefinitionsHash: c.Hash,
+		Replica: d.o.Replica, Host: host, PID: os.Getpid(), Nonce: nonce(), Version: d.o.Version,
+		Capacity: c.Capacity, TTL: c.Lock.TTL, Grace: c.Lock.TakeoverGrace, DrainTimeout: c.DrainTimeout,
+		Check: db.CheckFile, Log: d.o.Log, Audit: d.o.Audit, Boot: boottime.Now, Wall: func() time.Time { return time.Now().Add(failpoint.WallOffset()) },
+	}
+}
+
+// nonce tells this process from every other one, whatever they are called.
+func nonce() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails: it ends the process instead
+	return hex.EncodeToString(b)
+}
+
+func (d *Daemon) ready(db *database.DB) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if why, _ := d.state.Load().(string); why != "" {
+			return &httpapi.NotReadyError{Code: why, Reason: "this replica is " + why}
+		}
+		if err := db.CheckFile(ctx); err != nil {
+			return &httpapi.NotReadyError{Code: "database", Reason: "the database file is not the one that was opened", Err: err}
+		}
+		if err := migrations.Check(ctx, db.Main); err != nil {
+			return &httpapi.NotReadyError{Code: "database", Reason: "the database does not answer or its schema is not right", Err: err}
+		}
+		return nil
+	}
+}
+
+func closing(err *error, what string, f func() error) {
+	if cerr := f(); cerr != nil {
+		*err = errors.Join(*err, fmt.Errorf("closing %s: %w", what, cerr))
+	}
+}
+
+// sameFile renews only while the SQLite file that was opened is still the one at its path. A renewal in a deleted file
+// would succeed for ever, while a replica that starts later works in a new one.
+type sameFile struct {
+	locking.Store
+	check func(context.Context) error
+}
+
+func (s *sameFile) Renew(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	return s.Store.Renew(ctx, claims)
+}
+
+var _ scheduler.Process = (*process)(nil)
+
+// process is a supervised process as the scheduler wants it.
+type process struct{ *supervisor.Process }
+
+func (p *process) Result() jobs.Result {
+	r := p.Process.Result()
+	return jobs.Result{
+		Cause: jobs.Cause(r.Cause), ExitCode: r.ExitCode, Signal: r.Signal,
+		Output: jobs.Output{Head: r.Output.Head, Tail: r.Output.Tail, Total: r.Output.Total},
+	}
+}

@@ -1,0 +1,18 @@
+// Package daemon is one replica: it opens the database, the supervisor, the keeper, the scheduler and the HTTP
+// listener, in this order, and closes them in the reverse one.
+//
+// # Model
+//
+// New checks, Run blocks. The whole daemon boots inside a test, twice in one process if need be: nothing is global.
+// The context of Run is the polite end (drain); Hurry is the impatient one.
+//
+// # Failure
+//
+// A database that is away at start is waited for, with the listener already answering /healthz; one that goes away
+// later is the scheduler's business. Run ends with an error only when something cannot be right again by itself: the
+// schema is newer than the binary, the address is taken, the SQLite file was deleted under the daemon.
+//
+// # Tests
+//
+// daemon_test.go boots it on port 0 with both databases; what several replicas do together is in internal/fleet.
+package daemon

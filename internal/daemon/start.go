@@ -1,0 +1,48 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/cronlatch/cronlatch/internal/supervisor"
+	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/scheduler"
+)
+
+// What is kept of a run's output: the beginning, which says what was tried, and the end, which says how it went.
+const (
+	headBytes = 64 << 10
+	tailBytes = 192 << 10
+)
+
+// starter starts the commands of attempts under the supervisor.
+func (d *Daemon) starter(sup *supervisor.Client) scheduler.StartFunc {
+	return func(ctx context.Context, a jobs.Attempt) (scheduler.Process, error) {
+		argv, err := a.Argv()
+		if err != nil {
+			return nil, &jobs.StartError{ExitCode: 126, Message: err.Error()}
+		}
+		p, err := sup.Start(ctx, supervisor.Spec{
+			ID: strconv.FormatInt(a.Run.ID, 10), Argv: argv, Env: a.Environ(d.o.Getenv), Dir: d.o.Dir,
+			StopAt: a.StopAt, Deadline: a.Deadline, Timeout: a.Job.Timeout, KillAfter: a.Job.KillAfter,
+			HeadBytes: headBytes, TailBytes: tailBytes,
+		})
+		if err != nil {
+			return nil, startError(err)
+		}
+		return &process{p}, nil
+	}
+}
+
+func startError(err error) error {
+	var s *supervisor.StartError
+	if !errors.As(err, &s) {
+		return &jobs.StartError{ExitCode: 126, Message: err.Error()}
+	}
+	e := &jobs.StartError{Stale: s.Reason == supervisor.ReasonStale, ExitCode: 126, Message: s.Error()}
+	if s.Reason == supervisor.ReasonNotFound {
+		e.ExitCode = 127
+	}
+	return e
+}

@@ -1,0 +1,39 @@
+// Package scheduler runs every due occurrence of the known jobs on exactly one of several replicas that share nothing
+// but a database.
+//
+// # Model
+//
+// Everything that should run is a row of the ledger (job_runs), and a row is worked on in six steps. Each step is one
+// transaction, may be done by any replica, and may be repeated:
+//
+//	plan     plan.go, outage.go  what fell due since the stored position becomes rows; the position moves with them
+//	settle   settle.go           due rows that cannot start any more are finished: skipped or missed, with the reason
+//	claim    claim.go            a due row, the lock of its resource, and the mark "running" are taken together or not at all
+//	run      run.go              the command runs while the lock's context lives; the keeper (package locking) renews
+//	finish   finish.go           outcome, next attempt, output and the release of the lock, guarded by the fencing token
+//	recover  finish.go           a running row without a live lock of its own token is lost; on_lost decides what follows
+//
+// scheduler.go is the loop that calls them, drain.go is how it ends, replica.go tells the others that we are here.
+// The statements are in postgres.go and sqlite.go, one table each; store.go runs them.
+//
+// # Guarantees
+//
+// An occurrence has one identity, computed from the schedule, so however many replicas plan it there is one row.
+// A row is claimed by one replica, and starts only when the database's clock has reached its instant: no replica's own
+// clock decides anything. A crash between two statements leaves the state before or after a whole step.
+//
+// # What is not guaranteed
+//
+// A replica that was paused for longer than the lock lives may go on for a moment when it wakes up, before it looks at
+// the clock. The supervisor has killed its commands by then; see docs/guarantees.md for what remains.
+//
+// # Failure
+//
+// Without the database nothing new starts; running commands go on until their lock's deadline, and outcomes are
+// written when it is back. The loop never ends because of an error, only because its context does.
+//
+// # Tests
+//
+// What is decided without a database (outage.go) is tested as a table; the transactions on both databases through
+// dbtest; the whole with real daemons in internal/fleet.
+package scheduler

@@ -1,0 +1,221 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronlatch/cronlatch/internal/audit"
+	"github.com/cronlatch/cronlatch/internal/failpoint"
+	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/locking"
+)
+
+// activeRuns are the runs of this replica that are not finished in the ledger yet.
+type activeRuns struct {
+	jobs map[string]*jobs.Job
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	n       int
+	drain   chan struct{} // closed when running commands must stop now
+	stopped bool
+
+	// writing ends when outcomes can no longer be written: the process is about to leave.
+	writing context.Context //nolint:containedctx // its end is a signal to many goroutines, not a call's scope
+	giveUp  context.CancelFunc
+}
+
+func (a *activeRuns) init(defs []*jobs.Job) {
+	a.jobs = make(map[string]*jobs.Job, len(defs))
+	for _, j := range defs {
+		a.jobs[j.Name] = j
+	}
+	a.drain = make(chan struct{})
+	a.writing, a.giveUp = context.WithCancel(context.Background())
+}
+
+func (a *activeRuns) add() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n++
+}
+
+func (a *activeRuns) done() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n--
+}
+
+func (a *activeRuns) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.n
+}
+
+func (a *activeRuns) stopAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.stopped {
+		a.stopped = true
+		close(a.drain)
+	}
+}
+
+// launch starts a claimed run in a goroutine of its own. From here on the run ends with a report, whatever happens.
+func (s *Scheduler) launch(c claimed) {
+	s.decided(audit.RunClaim, &c.run)
+	s.active.add()
+	s.active.wg.Go(func() {
+		defer s.Wake()
+		defer s.active.done()
+		s.execute(c)
+	})
+}
+
+// execute runs one claimed run from start to the written outcome. The lock is kept until the process tree is dead and
+// the outcome is in the ledger.
+func (s *Scheduler) execute(c claimed) {
+	job := s.active.jobs[c.run.Job]
+	link := &link{}
+	lock := s.o.Keeper.Keep(locking.Grant{
+		Record: c.lock, Takeover: c.takeover, SentAt: c.sentAt, TTL: s.o.TTL, StopGrace: job.KillAfter,
+		OnExtend: link.extend, Fields: []zap.Field{audit.Job(c.run.Job), audit.RunID(c.run.ID)},
+	})
+	failpoint.Hit("starting")
+	proc, err := s.o.Start(lock.Context(), jobs.Attempt{
+		Job: job, Run: c.run, LockExpires: c.lock.ExpiresAt, StopAt: lock.StopAt(), Deadline: lock.Deadline(),
+	})
+	if err != nil {
+		s.write(notStarted(&c.run, err), lock)
+		return
+	}
+	link.attach(proc, lock)
+	s.decided(audit.RunStart, &c.run)
+	r := s.watch(proc, lock)
+	r.run = c.run
+	failpoint.Hit("finishing")
+	s.write(r, lock)
+}
+
+// link passes renewals on to the process; those that come before it exists are not lost, attach catches up.
+type link struct {
+	mu   sync.Mutex
+	proc Process
+}
+
+func (l *link) extend(stopAt, deadline time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.proc != nil {
+		l.proc.Extend(stopAt, deadline)
+	}
+}
+
+func (l *link) attach(p Process, lock *locking.Lock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.proc = p
+	p.Extend(lock.StopAt(), lock.Deadline())
+}
+
+// watch waits for the end of the process tree, and asks for it when the lock is lost or the replica leaves.
+func (s *Scheduler) watch(proc Process, lock *locking.Lock) *report {
+	var drained, lost bool
+	drain, gone := s.active.drain, lock.Context().Done()
+	for {
+		select {
+		case <-proc.Done():
+			return conclude(proc.Result(), lost, drained)
+		case <-gone:
+			lost, gone = true, nil
+			proc.Stop()
+		case <-drain:
+			drained, drain = true, nil
+			proc.Stop()
+		}
+	}
+}
+
+// conclude turns the end of a process into an outcome.
+func conclude(res jobs.Result, lost, drained bool) *report {
+	r := &report{output: res.Output, signal: res.Signal}
+	if res.Signal == "" && res.Cause != jobs.CauseSupervisorGone {
+		r.exitCode = &res.ExitCode
+	}
+	switch {
+	case res.Cause == jobs.CauseExited && res.Signal != "":
+		r.outcome, r.reason = jobs.OutcomeFailed, jobs.ReasonSignal
+	case res.Cause == jobs.CauseExited && res.ExitCode != 0:
+		r.outcome, r.reason = jobs.OutcomeFailed, jobs.ReasonExit
+	case res.Cause == jobs.CauseExited:
+		r.outcome = jobs.OutcomeSucceeded
+	case res.Cause == jobs.CauseTimeout:
+		r.outcome, r.reason = jobs.OutcomeTimedOut, jobs.ReasonTimeout
+	case res.Cause == jobs.CauseSupervisorGone:
+		r.outcome, r.reason, r.again = jobs.OutcomeLost, jobs.ReasonSupervisor, true
+	case res.Cause == jobs.CauseStopped && drained && !lost:
+		r.outcome, r.reason, r.again = jobs.OutcomeCancelled, jobs.ReasonDrain, true
+	default: // stopped because the lock was lost, or at its deadline
+		r.outcome, r.reason, r.again = jobs.OutcomeLost, jobs.ReasonLeaseLost, true
+	}
+	return r
+}
+
+// notStarted reports a claimed run that could not be started: failed, not forgotten.
+func notStarted(run *jobs.Run, err error) *report {
+	r := &report{run: *run, outcome: jobs.OutcomeFailed, reason: jobs.ReasonStart, facts: map[string]any{"error": err.Error()}}
+	var start *jobs.StartError
+	if errors.As(err, &start) {
+		if start.Stale {
+			r.outcome, r.reason, r.again = jobs.OutcomeLost, jobs.ReasonStaleStart, true
+		} else {
+			r.exitCode = &start.ExitCode
+		}
+	}
+	return r
+}
+
+// write repeats until the ledger has the outcome (and with it released the lock), or has refused it, or the process must
+// leave.
+func (s *Scheduler) write(r *report, lock *locking.Lock) {
+	pause := 50 * time.Millisecond
+	for {
+		ctx, cancel := context.WithTimeout(s.active.writing, opTimeout)
+		done, err := s.store.finish(ctx, r)
+		cancel()
+		if err == nil {
+			s.wrote(r, done)
+			lock.Forget()
+			return
+		}
+		s.o.Log.Warn("the outcome could not be written yet", audit.RunID(r.run.ID), zap.Error(err))
+		select {
+		case <-s.active.writing.Done():
+			s.o.Log.Error("leaving without having written the outcome; the run will be recovered as lost",
+				audit.RunID(r.run.ID), audit.RunOutcome(string(r.outcome)))
+			return
+		case <-time.After(pause + rand.N(pause)):
+			pause = min(2*pause, slowFinish)
+		}
+	}
+}
+
+func (s *Scheduler) wrote(r *report, done finished) {
+	run := r.run
+	run.Outcome, run.Reason = r.outcome, r.reason
+	if done.late {
+		audit.Log(s.o.Audit, audit.RunFinish, audit.Failure, audit.Actor(audit.ActorReplica, s.o.Replica), audit.Job(run.Job),
+			audit.RunID(run.ID), audit.Token(run.FencingToken), audit.RunOutcome(string(r.outcome)),
+			audit.Reason("late outcome refused: the run was already given away"))
+		return
+	}
+	s.decided(endAction(r.outcome), &run)
+	if done.next != nil {
+		s.decided(audit.RunRetry, done.next)
+	}
+}

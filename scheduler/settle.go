@@ -1,0 +1,82 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"github.com/cronlatch/cronlatch/internal/dbtime"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// endedRow is a due run that will not start, with the facts that say why.
+type endedRow struct {
+	ID           int64       `bun:"id"`
+	Earlier      *int64      `bun:"earlier"` // the first unfinished earlier run of the same job
+	HeldSince    dbtime.Time `bun:"held_since"`
+	HeldUntil    dbtime.Time `bun:"held_until"`
+	HeldMetadata rawText     `bun:"held_metadata"`
+	Expired      bool        `bun:"expired"` // start_by has passed
+}
+
+// rawText scans a JSON column of either driver.
+type rawText []byte
+
+func (t *rawText) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*t = nil
+	case string:
+		*t = rawText(v)
+	case []byte:
+		*t = append(rawText(nil), v...)
+	default:
+		return fmt.Errorf("scheduler: scanning a JSON column from a %T", src)
+	}
+	return nil
+}
+
+// settle finishes the due runs that will never start: skipped by overlap, or missed because start_deadline passed. Any
+// replica does it, whether it knows the job or not.
+func (s *store) settle(ctx context.Context) (ended []jobs.Run, err error) {
+	err = s.tx(ctx, func(tx bun.Tx) error {
+		var rows []endedRow
+		if err := tx.NewRaw(s.q.ended).Scan(ctx, &rows); err != nil {
+			return fmt.Errorf("selecting runs that cannot start: %w", err)
+		}
+		endings := make([]ending, len(rows))
+		for i := range rows {
+			endings[i] = rows[i].ending()
+		}
+		ended, err = s.end(ctx, tx, endings)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("settling: %w", err)
+	}
+	return ended, nil
+}
+
+func (r *endedRow) ending() ending {
+	e := ending{ID: r.ID, FromState: jobs.StatePending, Outcome: jobs.OutcomeSkipped, Reason: jobs.ReasonOverlap}
+	if r.Expired {
+		e.Outcome = jobs.OutcomeMissed
+	}
+	facts := map[string]any{}
+	switch {
+	case r.Earlier != nil:
+		facts["unfinished_run"] = *r.Earlier
+	case !r.HeldUntil.IsZero():
+		e.Reason = jobs.ReasonLockHeld
+		// The holder's owner token stays out of it: whoever knows it may release the lock.
+		facts["holder"] = map[string]any{
+			"acquired_at": r.HeldSince.Time, "expires_at": r.HeldUntil.Time, "metadata": json.RawMessage(r.HeldMetadata),
+		}
+	default:
+		e.Reason = jobs.ReasonNoCapacity
+	}
+	e.Detail = detail(facts)
+	return e
+}

@@ -1,0 +1,198 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronlatch/cronlatch/internal/audit"
+	"github.com/cronlatch/cronlatch/internal/failpoint"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// What the loop does in one tick: each step bounds its transaction, keeps the scheduler's own state and says in the
+// audit what was decided.
+
+func (s *Scheduler) look(ctx context.Context) (glance, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	if err := s.o.Check(ctx); err != nil {
+		return glance{}, err
+	}
+	sent := s.o.Boot()
+	if step := s.wall.Observe(sent, sent, s.o.Wall()); step.Abs() > time.Second {
+		s.o.Log.Warn("this host's clock was set; runs follow the database's clock", zap.Duration("step", step))
+	}
+	g, err := s.store.look(ctx)
+	if err != nil {
+		return glance{}, err
+	}
+	if step := s.clock.observe(g.Now.Time, sent); step != 0 {
+		s.o.Log.Warn("the database's clock jumped: nothing is claimed until all earlier locks are over",
+			zap.Duration("step", step), zap.Duration("for", s.o.TTL))
+		s.clock.stepped(step)
+	}
+	return g, nil
+}
+
+// planDue plans the schedules that have an instant by the estimated clock.
+func (s *Scheduler) planDue(ctx context.Context) (fresh bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	if !s.loaded {
+		if err := s.store.loadPositions(ctx, s.plans); err != nil {
+			return false, err
+		}
+		s.loaded = true
+	}
+	now := s.clock.now()
+	var due []*planned
+	for _, p := range s.plans {
+		if !p.next.IsZero() && !p.next.After(now) {
+			due = append(due, p)
+		}
+	}
+	if len(due) == 0 {
+		return false, nil
+	}
+	runs, err := s.store.plan(ctx, due, planRules{late: s.o.TTL})
+	for i := range runs {
+		s.auditPlanned(&runs[i])
+	}
+	return true, err
+}
+
+func (s *Scheduler) auditPlanned(r *jobs.Run) {
+	s.decided(audit.RunPlan, r)
+	if r.State == jobs.StateFinished {
+		s.decided(endAction(r.Outcome), r)
+	}
+}
+
+func endAction(o jobs.Outcome) audit.Action {
+	switch o {
+	case jobs.OutcomeSkipped:
+		return audit.RunSkip
+	case jobs.OutcomeMissed:
+		return audit.RunMiss
+	case jobs.OutcomeLost:
+		return audit.RunLose
+	default:
+		return audit.RunFinish
+	}
+}
+
+func (s *Scheduler) settleDue(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	ended, err := s.store.settle(ctx)
+	for i := range ended {
+		s.decided(endAction(ended[i].Outcome), &ended[i])
+	}
+	return err
+}
+
+// claimDue claims and starts runs until nothing is due or no slot is free.
+func (s *Scheduler) claimDue(ctx context.Context) error {
+	for !s.draining && !s.clock.held() {
+		free := s.o.Capacity - s.active.count()
+		if free < 1 {
+			return nil
+		}
+		more, err := s.claimSome(ctx, free)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimSome is one claim; more says that another one may find something.
+func (s *Scheduler) claimSome(ctx context.Context, limit int) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	won, unknown, err := s.store.claim(ctx, claimRequest{
+		knows: s.runnable, not: s.unknown, limit: limit, ttl: s.o.TTL, grace: s.o.Grace, who: s.who, boot: s.o.Boot,
+	})
+	var unanswered *commitError
+	if errors.As(err, &unanswered) {
+		s.maybe = append(s.maybe, won...)
+	}
+	if err != nil {
+		return false, err
+	}
+	s.unknown = append(s.unknown, unknown...)
+	failpoint.Hit("claimed")
+	for _, c := range won {
+		s.launch(c)
+	}
+	return len(won)+len(unknown) > 0, nil
+}
+
+// runnable reports whether this replica can run a job: it knows it, and its file has it enabled.
+func (s *Scheduler) runnable(name string) bool {
+	j := s.active.jobs[name]
+	return j != nil && j.Enabled
+}
+
+// settleUnknown asks what became of claims whose commit was not answered, and starts those that are ours. A start that
+// comes too late for the lock is refused like any other.
+func (s *Scheduler) settleUnknown(ctx context.Context) error {
+	if len(s.maybe) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	ours, err := s.store.settleClaims(ctx, s.maybe)
+	if err != nil {
+		return err
+	}
+	s.maybe = nil
+	for _, c := range ours {
+		s.launch(c)
+	}
+	return nil
+}
+
+func (s *Scheduler) recoverDue(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	lost, err := s.store.recoverLost(ctx, s.who)
+	for i := range lost {
+		s.decided(audit.RunLose, &lost[i].run)
+		if lost[i].next != nil {
+			s.decided(audit.RunRetry, lost[i].next)
+		}
+	}
+	if len(lost) > 0 {
+		s.Wake()
+	}
+	return err
+}
+
+// decided writes one audit line about a run.
+func (s *Scheduler) decided(a audit.Action, r *jobs.Run, more ...zap.Field) {
+	fields := []zap.Field{
+		audit.Actor(audit.ActorReplica, s.o.Replica), audit.Replica(s.o.Replica), audit.Job(r.Job), audit.RunID(r.ID),
+		audit.ScheduledAt(r.ScheduledAt), audit.Resource(r.Resource), zap.Int("attempt", r.Attempt),
+	}
+	if r.Owner != "" {
+		fields = append(fields, audit.Owner(r.Owner), audit.Token(r.FencingToken))
+	}
+	if r.Outcome != "" {
+		fields = append(fields, audit.RunOutcome(string(r.Outcome)))
+	}
+	if r.Reason != "" {
+		fields = append(fields, audit.Reason(string(r.Reason)))
+	}
+	if r.StartedAt != nil {
+		fields = append(fields, zap.Duration("late_by", r.StartedAt.Sub(r.ScheduledAt).Round(time.Millisecond)))
+	}
+	outcome := audit.Success
+	if r.Outcome == jobs.OutcomeLost {
+		outcome = audit.Unknown
+	}
+	audit.Log(s.o.Audit, a, outcome, append(fields, more...)...)
+}
