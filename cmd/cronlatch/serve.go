@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/internal/audit"
+	"github.com/cronlatch/cronlatch/internal/daemon"
+	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/locking"
+)
+
+// serveFlags are texts by the key of the configuration that they override; configs checks them like the file.
+type serveFlags struct {
+	replica string
+	keys    map[string]*string
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	f := serveFlags{keys: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon: plan, claim and run the jobs of the configuration",
+		Long: "serve is one replica. Start several with the same configuration and database, and every due occurrence runs on\n" +
+			"exactly one of them. Without a database URL they share the SQLite file cronlatch.db beside the configuration.\n" +
+			"Each flag is also a variable (CRONLATCH_LISTEN, CRONLATCH_LOCK_TTL, ...) and a key of the file; the flag wins.\n" +
+			"The first Ctrl-C (or SIGTERM) lets running jobs finish within drain_timeout, the second one stops them now.",
+		Example: "  $ cronlatch serve\n  $ cronlatch serve --replica b --listen 127.0.0.1:8421",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serve(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.replica, "replica", "", "name of this replica (CRONLATCH_REPLICA; default the host's name)")
+	for _, k := range serveKeys() {
+		f.keys[k.key] = flags.String(k.flag, "", k.help)
+	}
+	return cmd
+}
+
+type serveKey struct{ key, flag, help string }
+
+func serveKeys() []serveKey {
+	return []serveKey{
+		{"listen", "listen", "address of the HTTP listener (default 127.0.0.1:8420)"},
+		{"capacity", "capacity", "how many runs at a time"},
+		{"drain_timeout", "drain-timeout", "what running jobs get at the end before they are stopped"},
+		{"lock.ttl", "lock-ttl", "how long a lock lives without renewal"},
+		{"log.level", "log-level", "debug, info, warn or error"},
+		{"log.format", "log-format", "console, json, or auto: console on a terminal"},
+	}
+}
+
+// given are the flags that were given.
+func (f serveFlags) given() map[string]string {
+	given := map[string]string{}
+	for key, value := range f.keys {
+		given[key] = *value
+	}
+	return given
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags) error {
+	path, _ := a.configPath()
+	config, err := a.loadFileWith(path, f.given())
+	if err != nil {
+		return err
+	}
+	if err = onlyLoopback(config.Listen); err != nil {
+		return err
+	}
+	target, err := a.targetOf(config)
+	if err != nil {
+		return err
+	}
+	log, err := a.logger(config.Log)
+	if err != nil {
+		return err
+	}
+	replica, err := a.replicaName(f.replica)
+	if err != nil {
+		return err
+	}
+	// The audit is data: on stdout it can be piped and kept apart from the log.
+	d, err := daemon.New(daemon.Options{
+		Config: config, Target: target, Replica: replica, Version: buildVersion().Version, Dir: config.Dir, Getenv: a.Getenv,
+		Log: log, Audit: audit.New(zapSink(a.Stdout)),
+		Started: a.sayStarted,
+	})
+	if err != nil {
+		return err
+	}
+	a.sayStarting(config, target, replica)
+	defer survivePipes()()
+	return a.untilTheEnd(ctx, d)
+}
+
+// untilTheEnd runs the daemon and says what each request to end does.
+func (a *app) untilTheEnd(ctx context.Context, d *daemon.Daemon) error {
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(over)
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+			a.say("leaving: running jobs may finish within drain_timeout; once more to stop them now")
+		case <-over:
+			return
+		}
+		select {
+		case <-a.Hurry:
+			a.say("stopping running jobs now")
+			d.Hurry()
+		case <-over:
+		}
+	})
+	return d.Run(ctx)
+}
+
+func (a *app) sayStarting(config *configs.Config, target database.Target, replica string) {
+	a.say("replica %s with %s of %s", replica, counted(len(config.Jobs), "job"), config.Path)
+	a.say("the state is in %s", target)
+	if os.Geteuid() == 0 {
+		a.say("warning: this daemon runs as root, and so do its jobs")
+	}
+}
+
+func (a *app) sayStarted(addr string, weaknesses []string) {
+	for _, w := range weaknesses {
+		a.say("weaker here: %s", w)
+	}
+	a.say("ready at http://%s", addr)
+}
+
+// onlyLoopback refuses what would let others reach a listener that asks nobody who they are.
+func onlyLoopback(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fail(exitConfig, "listen: %q is not host:port", listen)
+	}
+	if addr, err := netip.ParseAddr(host); host == "localhost" || err == nil && addr.Unmap().IsLoopback() {
+		return nil
+	}
+	return fail(exitConfig, "listen: %s can be reached from other machines, and this version has no authentication yet", listen).
+		withHint("listen on 127.0.0.1 (any port) or [::1]; `cronlatch health` works inside a container")
+}
+
+// replicaName is the name for people; it must not be able to forge a line anywhere.
+func (a *app) replicaName(flag string) (string, error) {
+	for _, name := range []string{flag, a.Getenv("CRONLATCH_REPLICA")} {
+		if name != "" {
+			return checkReplica(name)
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("asking for the host's name: %w", err)
+	}
+	return checkReplica(host)
+}
+
+// checkReplica holds replica names to the rule of all names.
+func checkReplica(name string) (string, error) {
+	if err := locking.ValidateResource(name); err != nil {
+		return "", usage("--replica %q: %w", name, err)
+	}
+	return name, nil
+}

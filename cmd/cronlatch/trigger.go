@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/output"
+	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/locking"
+)
+
+// triggerFlags are the flags of run.
+type triggerFlags struct {
+	detach    bool
+	requestID string
+	format    output.Format
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f triggerFlags
+	cmd := &cobra.Command{
+		Use:   "run JOB",
+		Short: "Run a job now, on whichever replica has room; wait, and exit with its code",
+		Long: "run puts a manual run into the ledger; any replica that knows the job takes it within a second. The command\n" +
+			"waits for the end, prints what the job printed, and exits with the job's own code (see help exit-codes).\n" +
+			"Ctrl-C ends the waiting, not the run. With --detach it prints the run's id and does not wait.",
+		Example: "  $ cronlatch run backup:db\n  $ cronlatch run backup:db --detach",
+		Args:    oneArg("the name of a job"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.trigger(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.detach, "detach", false, "print the run's id and do not wait")
+	flags.StringVar(&f.requestID, "request-id", "", "key of this request: asking again with it finds the first run (default random)")
+	addOutput(cmd, &f.format, output.Table, output.JSON, output.YAML, output.Name)
+	return cmd
+}
+
+func (a *app) trigger(ctx context.Context, name string, f triggerFlags) error {
+	config, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	job, err := config.Job(name)
+	if err != nil {
+		return fail(exitFailure, "%w", err).withHint("`cronlatch jobs list` shows the jobs")
+	}
+	if !job.Enabled {
+		return fail(exitFailure, "the job %q is disabled, and no replica would take the run", name).
+			withHint("`enabled: true` in %s enables it", config.Path)
+	}
+	target, err := a.targetOf(config)
+	if err != nil {
+		return err
+	}
+	return a.withTarget(ctx, target, func(calls context.Context, db *database.DB) error {
+		ledger, err := jobs.OpenLedger(db.Main)
+		if err != nil {
+			return err
+		}
+		run, err := ledger.Trigger(calls, jobs.TriggerRequest{Job: job, RequestID: f.key(), RequestedBy: requester()})
+		if err != nil || f.detach {
+			return errors.Join(err, a.showTriggered(run, f, err == nil))
+		}
+		locks, err := locking.NewStore(db.Main)
+		if err != nil {
+			return err
+		}
+		// From here on the user's own patience counts, so this is ctx and not calls.
+		w := &waiter{runs: ledger, locks: locks, say: a.say}
+		run, err = w.wait(ctx, run)
+		if err != nil {
+			return err
+		}
+		return a.conclude(ctx, ledger, run, f.format)
+	})
+}
+
+// key is the request's idempotency key.
+func (f triggerFlags) key() string {
+	if f.requestID != "" {
+		return f.requestID
+	}
+	return rand.Text()
+}
+
+func (a *app) showTriggered(run jobs.Run, f triggerFlags, ok bool) error {
+	if !ok {
+		return nil
+	}
+	return a.showRun(run, f.format)
+}
+
+// showRun prints the run; for people and scripts its id is enough.
+func (a *app) showRun(run jobs.Run, f output.Format) error {
+	v := viewRun(&run)
+	return output.WriteValue(a.answer(f), v, func() []string { return []string{v.name()} })
+}
+
+// conclude prints what the job printed, says how it ended, and gives its exit code.
+func (a *app) conclude(ctx context.Context, ledger outputReader, run jobs.Run, f output.Format) error {
+	if f == output.Table {
+		calls, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		out, err := ledger.Output(calls, run.ID)
+		if err != nil {
+			return err
+		}
+		if err := a.showOutput(out); err != nil {
+			return err
+		}
+	} else if err := a.showRun(run, f); err != nil {
+		return err
+	}
+	a.say("%s", ending(&run))
+	return exit(exitCodeOf(&run))
+}
+
+// outputReader reads what a run printed.
+type outputReader interface {
+	Output(ctx context.Context, runID int64) (jobs.Output, error)
+}
+
+// showOutput writes the job's bytes as they are, unless they go to a terminal that would act on them.
+func (a *app) showOutput(out jobs.Output) error {
+	if err := a.showBytes(out.Head); err != nil {
+		return err
+	}
+	if dropped := out.Total - int64(len(out.Head)+len(out.Tail)); dropped > 0 {
+		a.say("... %d of %d bytes were not kept here ...", dropped, out.Total)
+	}
+	return a.showBytes(out.Tail)
+}
+
+func (a *app) showBytes(b []byte) error {
+	if output.IsTerminal(a.Stdout) {
+		b = []byte(output.CleanLines(string(b)))
+	}
+	if _, err := a.Stdout.Write(b); err != nil {
+		return fmt.Errorf("writing the job's output: %w", err)
+	}
+	return nil
+}
+
+// requester is who asks, for the ledger: the account and the host of this process. It is a help, not a proof.
+func requester() string {
+	name := fmt.Sprintf("uid %d", os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return name + "@" + host
+}

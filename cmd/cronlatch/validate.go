@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/internal/output"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// formatGitHub is workflow commands, which GitHub shows as annotations.
+const formatGitHub output.Format = "github"
+
+func (a *app) validateCommand() *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "validate [FILE...]",
+		Short: "Check configuration files: every problem of every file, and the next run of each job",
+		Long: "validate reports every problem of every file at once. When all are right it lists each job with its next run;\n" +
+			"with -o json it writes the array of problems, which is then empty.",
+		Example: "  $ cronlatch validate\n  $ cronlatch validate -o github deploy/*.yaml",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.validate(args, format)
+		},
+	}
+	addOutput(cmd, &format, output.Table, output.JSON, formatGitHub)
+	return cmd
+}
+
+// validate loads every file before it says anything, so that one answer has all problems.
+func (a *app) validate(files []string, format output.Format) error {
+	if len(files) == 0 {
+		path, _ := a.configPath()
+		files = []string{path}
+	}
+	var loaded []*configs.Config
+	var problems configs.Errors
+	for _, file := range files {
+		config, err := a.loadFile(a.path(file))
+		if bad, ok := errors.AsType[*configs.Errors](err); ok {
+			problems.Problems = append(problems.Problems, bad.Problems...)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		loaded = append(loaded, config)
+	}
+	if len(problems.Problems) > 0 {
+		return a.showBadFiles(&problems, format)
+	}
+	if format != output.Table {
+		return output.Write(output.Options{Writer: a.Stdout, Format: okFormat(format)}, output.List[configs.Problem]{})
+	}
+	return a.showGoodFiles(loaded)
+}
+
+// okFormat: without problems GitHub gets no command, and JSON an empty array.
+func okFormat(f output.Format) output.Format {
+	if f == formatGitHub {
+		return output.NDJSON
+	}
+	return f
+}
+
+// showBadFiles writes text to stderr, where messages belong, and what a program asked for to stdout.
+func (a *app) showBadFiles(problems *configs.Errors, format output.Format) error {
+	switch format {
+	case output.JSON:
+		return errors.Join(exit(exitConfig), problems.WriteJSON(a.Stdout))
+	case formatGitHub:
+		return errors.Join(exit(exitConfig), problems.WriteGitHub(a.Stdout))
+	default:
+		a.showProblems(problems)
+		return exit(exitConfig)
+	}
+}
+
+func (a *app) showGoodFiles(loaded []*configs.Config) error {
+	var all []*jobs.Job
+	var names []string
+	for _, config := range loaded {
+		all = append(all, config.Jobs...)
+		names = append(names, config.Path)
+	}
+	if err := output.Write(a.answer(output.Table), output.List[*jobs.Job]{Items: all, Columns: jobColumns(a.Now())}); err != nil {
+		return err
+	}
+	a.say("%s: valid, %s", strings.Join(names, ", "), counted(len(all), "job"))
+	return nil
+}
+
+// jobColumns is a job and its next run, as validate and `jobs list` show them.
+func jobColumns(now time.Time) []output.Column[*jobs.Job] {
+	return []output.Column[*jobs.Job]{
+		{Title: "JOB", Cell: func(j *jobs.Job) string { return j.Name }},
+		{Title: "SCHEDULE", Cell: scheduleText},
+		{Title: "ZONE", Cell: zoneText},
+		{Title: "NEXT", Cell: func(j *jobs.Job) string { return nextText(j, now) }, Tone: func(j *jobs.Job) output.Tone {
+			if !j.Enabled {
+				return output.Faint
+			}
+			return output.Plain
+		}},
+		{Title: "DESCRIPTION", Cell: func(j *jobs.Job) string { return j.Description }},
+	}
+}
+
+func scheduleText(j *jobs.Job) string {
+	if j.Schedule == nil {
+		return "by hand"
+	}
+	return j.Schedule.String()
+}
+
+func zoneText(j *jobs.Job) string {
+	if j.Schedule == nil {
+		return ""
+	}
+	return j.Schedule.Location().String()
+}
+
+func nextText(j *jobs.Job, now time.Time) string {
+	switch next := nextRun(j, now); {
+	case !j.Enabled:
+		return "disabled"
+	case j.Schedule == nil:
+		return "`cronlatch run " + j.Name + "`"
+	case next == nil:
+		return "never again"
+	default:
+		return next.In(j.Schedule.Location()).Format("Mon 2006-01-02 15:04:05 -07:00") + " (" + relative(next.Sub(now)) + ")"
+	}
+}
+
+// nextRun is nil when the schedule never fires again, and for jobs that only run by hand or not at all.
+func nextRun(j *jobs.Job, now time.Time) *time.Time {
+	if !j.Enabled || j.Schedule == nil {
+		return nil
+	}
+	next := j.Schedule.Next(now)
+	if next.IsZero() {
+		return nil
+	}
+	next = next.UTC()
+	return &next
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/locking"
+)
+
+// fakeLedger shows the rows that the script has for the time since the start of the bubble.
+type fakeLedger struct {
+	began time.Time
+	rows  func(since time.Duration) ([]jobs.Run, error)
+	asked int
+}
+
+func (f *fakeLedger) Get(_ context.Context, id int64) (jobs.Run, error) {
+	f.asked++
+	rows, err := f.rows(time.Since(f.began))
+	for _, r := range rows {
+		if r.ID == id {
+			return r, err
+		}
+	}
+	return jobs.Run{}, errors.Join(err, jobs.ErrRunNotFound)
+}
+
+func (f *fakeLedger) List(context.Context, jobs.RunFilter) ([]jobs.Run, error) {
+	return f.rows(time.Since(f.began))
+}
+
+type fakeLocks map[string]locking.Record
+
+func (f fakeLocks) Get(_ context.Context, resource string) (locking.Record, error) {
+	if r, ok := f[resource]; ok {
+		return r, nil
+	}
+	return locking.Record{}, locking.ErrNotFound
+}
+
+func pending() jobs.Run {
+	return jobs.Run{ID: 17, Job: "backup:db", Occurrence: "m:x", Attempt: 1, Resource: "backup:db", State: jobs.StatePending}
+}
+
+func runningOn(replica string) jobs.Run {
+	r := pending()
+	r.State, r.Replica = jobs.StateRunning, replica
+	return r
+}
+
+func finished(o jobs.Outcome, reason jobs.Reason) jobs.Run {
+	r := runningOn("b")
+	r.State, r.Outcome, r.Reason = jobs.StateFinished, o, reason
+	return r
+}
+
+func second(r jobs.Run) jobs.Run {
+	r.ID, r.Attempt = 18, 2
+	return r
+}
+
+// waited is what the user sees of a wait.
+type waited struct {
+	run  jobs.Run
+	err  error
+	said []string
+	took time.Duration
+	asks int
+}
+
+func waitFor(t *testing.T, locks fakeLocks, interrupt time.Duration, rows func(since time.Duration) ([]jobs.Run, error)) (w waited) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		if interrupt > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			defer cancel()
+			time.AfterFunc(interrupt, cancel)
+		}
+		ledger := &fakeLedger{began: time.Now(), rows: rows}
+		waiter := &waiter{runs: ledger, locks: locks, say: func(format string, args ...any) { w.said = append(w.said, fmt.Sprintf(format, args...)) }}
+		w.run, w.err = waiter.wait(ctx, pending())
+		w.took, w.asks = time.Since(ledger.began), ledger.asked
+	})
+	return w
+}
+
+func TestWaitUntilFinished(t *testing.T) {
+	t.Parallel()
+	w := waitFor(t, nil, 0, func(since time.Duration) ([]jobs.Run, error) {
+		switch {
+		case since < 500*time.Millisecond:
+			return []jobs.Run{pending()}, nil
+		case since < 2*time.Second:
+			return []jobs.Run{runningOn("b")}, nil
+		default:
+			return []jobs.Run{finished(jobs.OutcomeSucceeded, "")}, nil
+		}
+	})
+	require.NoError(t, w.err)
+	assert.Equal(t, jobs.OutcomeSucceeded, w.run.Outcome)
+	assert.Equal(t, []string{"run 17 of backup:db is running on replica b"}, w.said)
+	assert.Equal(t, 2*time.Second, w.took)
+	assert.Equal(t, 11, w.asks, "every 200 ms, and no more")
+}
+
+func TestWaitSaysThatNoReplicaTookIt(t *testing.T) {
+	t.Parallel()
+	never := func(time.Duration) ([]jobs.Run, error) { return []jobs.Run{pending()}, nil }
+	w := waitFor(t, nil, time.Minute, never)
+	assert.Equal(t, []string{"no replica has taken run 17 yet; is `cronlatch serve` running with this database and this job?"}, w.said)
+
+	early := waitFor(t, nil, noticeAfter-time.Millisecond, never)
+	assert.Empty(t, early.said)
+
+	held := locking.Record{Owner: "api/x", AcquiredAt: testNow()}
+	busy := waitFor(t, fakeLocks{"backup:db": held}, time.Minute, never)
+	assert.Equal(t, []string{"run 17 waits for the lock backup:db, which is held since 2026-03-08 05:00:00Z by api/x; `cronlatch locks list` shows it"}, busy.said)
+}
+
+func TestInterruptedWait(t *testing.T) {
+	t.Parallel()
+	w := waitFor(t, nil, 1100*time.Millisecond, func(time.Duration) ([]jobs.Run, error) { return []jobs.Run{runningOn("b")}, nil })
+	f, ok := errors.AsType[*failure](w.err)
+	require.True(t, ok)
+	assert.Equal(t, 130, f.code)
+	require.EqualError(t, f, "not waiting any longer; run 17 goes on")
+	assert.Equal(t, "`cronlatch runs list --job backup:db` shows how it ends", f.hint)
+	assert.Equal(t, 1100*time.Millisecond, w.took)
+}
+
+func TestWaitFollowsTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	w := waitFor(t, nil, 0, func(since time.Duration) ([]jobs.Run, error) {
+		lost := finished(jobs.OutcomeLost, jobs.ReasonReplicaLost)
+		other := second(finished(jobs.OutcomeFailed, jobs.ReasonExit))
+		other.Occurrence, other.ID = "m:other", 99
+		if since < time.Second {
+			return []jobs.Run{other, second(pending()), lost}, nil
+		}
+		done := second(finished(jobs.OutcomeSucceeded, ""))
+		return []jobs.Run{other, done, lost}, nil
+	})
+	require.NoError(t, w.err)
+	assert.Equal(t, int64(18), w.run.ID)
+	assert.Equal(t, []string{"run 17 of backup:db was lost: its replica is gone on replica b; attempt 2 follows as run 18"}, w.said)
+}
+
+func TestWaitEndsAtAHeldAttempt(t *testing.T) {
+	t.Parallel()
+	w := waitFor(t, nil, 0, func(time.Duration) ([]jobs.Run, error) {
+		held := second(pending())
+		held.State = jobs.StateHeld
+		return []jobs.Run{held, finished(jobs.OutcomeLost, jobs.ReasonReplicaLost)}, nil
+	})
+	require.NoError(t, w.err)
+	assert.Equal(t, jobs.StateHeld, w.run.State)
+	assert.Equal(t, exitLost, exitCodeOf(&w.run))
+	assert.Equal(t, "run 18 of backup:db is held: a person decides whether it runs again", ending(&w.run))
+}
+
+// A restart of the database is sat out; an outage ends the waiting after 5 s, and not the run.
+func TestWaitThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	away := context.DeadlineExceeded
+	short := waitFor(t, nil, 0, func(since time.Duration) ([]jobs.Run, error) {
+		if since > time.Second && since < 5*time.Second {
+			return nil, away
+		}
+		if since < 6*time.Second {
+			return []jobs.Run{runningOn("b")}, nil
+		}
+		return []jobs.Run{finished(jobs.OutcomeSucceeded, "")}, nil
+	})
+	require.NoError(t, short.err)
+
+	long := waitFor(t, nil, 0, func(since time.Duration) ([]jobs.Run, error) {
+		if since > time.Second {
+			return nil, away
+		}
+		return []jobs.Run{runningOn("b")}, nil
+	})
+	f, ok := errors.AsType[*failure](long.err)
+	require.True(t, ok)
+	assert.Equal(t, exitUnavailable, f.code)
+	assert.Contains(t, f.hint, "run 17 goes on without this command")
+	assert.Equal(t, time.Second+patience, long.took)
+}
+
+func TestWaitReportsOtherErrorsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := waitFor(t, nil, 0, func(time.Duration) ([]jobs.Run, error) { return nil, nil })
+	require.ErrorIs(t, w.err, jobs.ErrRunNotFound)
+	assert.Zero(t, w.took)
+}
+
+func TestExitCodeOfARun(t *testing.T) {
+	t.Parallel()
+	code := func(n int) func(*jobs.Run) { return func(r *jobs.Run) { r.ExitCode = &n } }
+	signal := func(name string) func(*jobs.Run) { return func(r *jobs.Run) { r.Signal = name } }
+	nothing := func(*jobs.Run) {}
+	for _, c := range []struct {
+		outcome jobs.Outcome
+		reason  jobs.Reason
+		with    func(*jobs.Run)
+		code    int
+		text    string
+	}{
+		{jobs.OutcomeSucceeded, "", code(0), 0, "succeeded"},
+		{jobs.OutcomeFailed, jobs.ReasonExit, code(3), 3, "failed: exit code 3"},
+		{jobs.OutcomeFailed, jobs.ReasonExit, code(255), 255, "failed: exit code 255"},
+		{jobs.OutcomeFailed, jobs.ReasonExit, code(0), 1, "failed: exit code 0"},
+		{jobs.OutcomeFailed, "panic", nothing, 1, "failed: panic"},
+		{jobs.OutcomeFailed, jobs.ReasonSignal, signal("SIGKILL"), 137, "failed: ended by SIGKILL"},
+		{jobs.OutcomeFailed, jobs.ReasonSignal, signal("SEGV"), 139, "failed: ended by SEGV"},
+		{jobs.OutcomeFailed, jobs.ReasonSignal, signal("SIGNONE"), 1, "failed: ended by SIGNONE"},
+		{jobs.OutcomeFailed, jobs.ReasonStart, code(127), 127, "failed: the command could not be started"},
+		{jobs.OutcomeFailed, jobs.ReasonStart, nothing, 126, "failed: the command could not be started"},
+		{jobs.OutcomeTimedOut, jobs.ReasonTimeout, signal("SIGTERM"), 124, "timed out"},
+		{jobs.OutcomeLost, jobs.ReasonLeaseLost, nothing, 76, "was lost: its lock could not be renewed, and it was stopped"},
+		{jobs.OutcomeSkipped, jobs.ReasonOverlap, nothing, 75, "was skipped: an earlier run of the job is unfinished"},
+		{jobs.OutcomeSkipped, jobs.ReasonDisabled, nothing, 1, "was skipped: the job is disabled"},
+		{jobs.OutcomeMissed, jobs.ReasonLockHeld, nothing, 75, "was missed: the lock backup:db stayed busy"},
+		{jobs.OutcomeMissed, jobs.ReasonNoCapacity, nothing, 1, "was missed: no replica that knows the job had room in time"},
+		{jobs.OutcomeMissed, "", nothing, 1, "was missed"},
+		{jobs.OutcomeCancelled, jobs.ReasonDrain, signal("SIGTERM"), 1, "was canceled: the replica was asked to leave"},
+		{jobs.OutcomeCancelled, "new", nothing, 1, "was canceled: new"},
+	} {
+		r := finished(c.outcome, c.reason)
+		c.with(&r)
+		assert.Equal(t, c.code, exitCodeOf(&r), c.text)
+		assert.Equal(t, "run 17 of backup:db "+c.text+" on replica b", ending(&r))
+	}
+	started, ended := testNow(), testNow().Add(1250*time.Millisecond)
+	r := finished(jobs.OutcomeSucceeded, "")
+	r.StartedAt, r.FinishedAt = &started, &ended
+	assert.Equal(t, "run 17 of backup:db succeeded after 1.3s on replica b", ending(&r))
+}
