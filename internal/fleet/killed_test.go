@@ -1,0 +1,117 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cronlatch/cronlatch/internal/boottime"
+	"github.com/cronlatch/cronlatch/internal/database/dbtest"
+	"github.com/cronlatch/cronlatch/internal/fleet/check"
+	"github.com/cronlatch/cronlatch/internal/fleet/record"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// faultTTL is the TTL where something is hurt; a beat is a third of it.
+const faultTTL = 2 * time.Second
+
+const (
+	stubborn = "long:stubborn" // ignores SIGTERM; lost is lost
+	clan     = "long:clan"     // leaves a grandchild in its own session, which ignores SIGTERM; lost is tried again
+)
+
+func longJobs() []Job {
+	return []Job{
+		{Name: stubborn, Schedule: "*/2 * * * * *", Args: []string{"-for", "4s", "-ignore-term"}, OnLost: "fail"},
+		{Name: clan, Schedule: "*/3 * * * * *", Args: []string{"-for", "4s", "-grandchild"}, OnLost: "retry"},
+	}
+}
+
+// P1 to P6: the same sixty jobs and two long ones; one replica is killed and another one frozen past the TTL, each while
+// it runs a long job.
+func TestKilledAndFrozenReplicas(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		t.Helper()
+		list := append(shortJobs(60), longJobs()...)
+		f := New(t, url, Settings{TTL: faultTTL, Jobs: list})
+		all := []*Replica{f.StartReady("a"), f.StartReady("b"), f.StartReady("c")}
+		from, end := f.now().Truncate(time.Second).Add(time.Second), boottime.Now()+30*time.Second
+
+		dead, lost := f.WaitVictim(stubborn, record.Main, all...)
+		killed := dead.Kill()
+		f.WaitRun(lost.ID, "the killed replica's run is lost", wasLost)
+
+		frozen, given, stopped := f.FreezeVictim(clan, record.Grandchild, f.Others(dead)...)
+		f.WaitRun(given.ID, "the frozen replica's run is lost", wasLost)
+		f.Outlast(stopped)
+		thawed := f.now()
+		frozen.Thaw()
+		late := f.WaitRun(given.ID, "its late outcome is kept aside", func(r *jobs.Run) bool { return r.LateOutcome != nil })
+		assert.Equal(t, jobs.OutcomeLost, late.Outcome)
+
+		pass(t, end)
+		w := check.Window{From: from, Until: f.now().Add(-2 * time.Second)}
+		h := f.Rest()
+		require.NoError(t, check.Calendar(h.Runs, schedules(list), w))
+		require.NoError(t, check.NotRun(h.Runs))
+		require.NoError(t, check.DeadBy(h.Events, killed+faultTTL, unfinishedOf(h.Runs, dead.Name)))
+		require.NoError(t, check.DeadBy(h.Events, stopped+faultTTL, func(id int64) bool { return id == given.ID }))
+		ran, total := check.Share(h.Runs)
+		t.Logf("%d of %d runs have succeeded, %d were lost, by replica: %v", ran, total, countLost(h.Runs), check.PerReplica(h.Runs))
+		assert.Greater(t, ran*100, total*50, "%d of %d runs have succeeded", ran, total)
+		assert.True(t, claimedAfter(h.Runs, frozen.Name, thawed), "the thawed replica works again")
+	})
+}
+
+func wasLost(r *jobs.Run) bool { return r.Outcome == jobs.OutcomeLost }
+
+func countLost(runs []jobs.Run) (n int) {
+	for i := range runs {
+		if wasLost(&runs[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// unfinishedOf chooses the runs that a killed replica never finished.
+func unfinishedOf(runs []jobs.Run, replica string) func(int64) bool {
+	chosen := map[int64]bool{}
+	for i := range runs {
+		chosen[runs[i].ID] = runs[i].Replica == replica && wasLost(&runs[i])
+	}
+	return func(id int64) bool { return chosen[id] }
+}
+
+func claimedAfter(runs []jobs.Run, replica string, instant time.Time) bool {
+	for i := range runs {
+		if r := &runs[i]; r.Replica == replica && r.StartedAt.After(instant) {
+			return true
+		}
+	}
+	return false
+}
+
+// A pause that is shorter than what is left of the lock costs nothing.
+func TestShortFreezeLosesNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		t.Helper()
+		const ttl = 6 * time.Second
+		f := New(t, url, Settings{TTL: ttl, Jobs: []Job{{Name: "job", Args: []string{"-for", "8s"}, OnLost: "retry"}}})
+		a, b := f.StartReady("a"), f.StartReady("b")
+		run := f.WaitAlive(f.Trigger("job").ID, record.Main)
+		holder := a
+		if run.Replica == b.Name {
+			holder = b
+		}
+		pass(t, holder.Freeze()+ttl/2-ttl/10)
+		holder.Thaw()
+		done := f.WaitFinished(run.ID)
+		assert.Equal(t, jobs.OutcomeSucceeded, done.Outcome)
+		assert.Len(t, f.Rest().Runs, 1)
+	})
+}
