@@ -12,19 +12,19 @@ import (
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
-func manualJob(t testing.TB, name string) *jobs.Job {
-	t.Helper()
+func manualJob(tb testing.TB, name string) *jobs.Job {
+	tb.Helper()
 	tmpl, err := jobs.ParseTemplate(name, jobs.TemplateOptions{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return &jobs.Job{
 		Name: name, Resource: tmpl, Overlap: jobs.OverlapSkip, OnLost: jobs.OnLostFail, Enabled: true, StartDeadline: time.Hour,
 	}
 }
 
-func openLedger(t testing.TB, db *database.DB) *jobs.Ledger {
-	t.Helper()
+func openLedger(tb testing.TB, db *database.DB) *jobs.Ledger {
+	tb.Helper()
 	l, err := jobs.OpenLedger(db.Main)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return l
 }
 
@@ -109,7 +109,7 @@ func TestTheLedgerRefusesIllegalRows(t *testing.T) { // CHECK constraints as a s
 		require.Error(t, err, "a pending run does not become held")
 		for _, set := range []string{"state = 'gone'", "state = 'finished'", "outcome = 'failed'", "state = 'running'", "attempt = 0"} {
 			_, err := db.Main.NewRaw("UPDATE job_runs SET "+set+" WHERE id = ?", r.ID).Exec(t.Context())
-			assert.Error(t, err, set)
+			require.Error(t, err, set)
 		}
 		finish := "UPDATE job_runs SET state = 'finished', outcome = 'missed', finished_at = created_at WHERE id = ?"
 		_, err = db.Main.NewRaw(finish, r.ID).Exec(t.Context())

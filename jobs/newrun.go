@@ -3,10 +3,6 @@ package jobs
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/uptrace/bun/dialect"
-
-	"github.com/cronlatch/cronlatch/internal/dbtime"
 )
 
 // NewRun is a row to be inserted into the ledger, in the form of the JSON document that the statement takes.
@@ -33,26 +29,6 @@ type NewRun struct {
 	EncodedScheduledAt any `json:"scheduled_at"`
 	EncodedDueAt       any `json:"due_at"`
 	EncodedStartBy     any `json:"start_by"`
-}
-
-func (n NewRun) encode(d dialect.Name) NewRun {
-	n.EncodedScheduledAt = dbtime.Arg(d, n.ScheduledAt)
-	n.EncodedDueAt = dbtime.Arg(d, n.DueAt)
-	n.EncodedStartBy = dbtime.Arg(d, n.StartBy)
-	if n.Detail == nil {
-		n.Detail = json.RawMessage("{}")
-	}
-	return n
-}
-
-// EncodeRuns is the JSON array of new rows for a statement of the given database.
-func EncodeRuns(d dialect.Name, rows []NewRun) (string, error) {
-	encoded := make([]NewRun, len(rows))
-	for i, r := range rows {
-		encoded[i] = r.encode(d)
-	}
-	doc, err := json.Marshal(encoded)
-	return string(doc), err
 }
 
 // pending is the part that all runs of a job share.

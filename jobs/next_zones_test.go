@@ -18,7 +18,7 @@ import (
 // run (make calendar); CRONLATCH_CALENDAR_SEED tries others.
 func windowsPerZone(tb testing.TB) (windows int, seed uint64) {
 	tb.Helper()
-	windows, seed = 3, 1
+	windows, seed = 2, 1
 	if v := os.Getenv("CRONLATCH_CALENDAR_WINDOWS"); v != "" {
 		n, err := strconv.Atoi(v)
 		require.NoError(tb, err)

@@ -36,7 +36,7 @@ func BenchmarkClaim(b *testing.B) {
 				}
 				s.put(rows...)
 				b.StartTimer()
-				claimed := s.claimAll(b)
+				claimed := s.claimAll()
 				b.StopTimer()
 				require.Len(b, claimed, burst)
 				s.clear(claimed)
@@ -63,8 +63,8 @@ func (b *bench) clear(all []claimed) {
 	}
 }
 
-func (b *bench) claimAll(t testing.TB) (all []claimed) {
-	t.Helper()
+func (b *bench) claimAll() (all []claimed) {
+	b.t.Helper()
 	r := b.request(16)
 	r.knows = func(string) bool { return true }
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func (b *bench) claimAll(t testing.TB) (all []claimed) {
 			for {
 				won, _, err := b.claim(b.ctx(), r)
 				if err != nil {
-					t.Error(err)
+					b.t.Error(err)
 				}
 				if err != nil || len(won) == 0 {
 					return

@@ -6,15 +6,15 @@
 // Everything that should run is a row of the ledger (job_runs), and a row is worked on in six steps. Each step is one
 // transaction, may be done by any replica, and may be repeated:
 //
-//	plan     plan.go, outage.go  what fell due since the stored position becomes rows; the position moves with them
-//	settle   settle.go           due rows that cannot start any more are finished: skipped or missed, with the reason
-//	claim    claim.go            a due row, the lock of its resource, and the mark "running" are taken together or not at all
-//	run      run.go              the command runs while the lock's context lives; the keeper (package locking) renews
-//	finish   finish.go           outcome, next attempt, output and the release of the lock, guarded by the fencing token
-//	recover  finish.go           a running row without a live lock of its own token is lost; on_lost decides what follows
+//	plan     plan_store.go    what fell due since the stored position becomes rows (outage.go); the position moves with them
+//	settle   settle_store.go  due rows that cannot start any more are finished: skipped or missed, with the reason
+//	claim    claim_store.go   a due row, the lock of its resource, and the mark "running" are taken together or not at all
+//	run      run.go           the command runs while the lock's context lives; the keeper (package locking) renews
+//	finish   finish_store.go  outcome, next attempt, output and the release of the lock, guarded by the fencing token
+//	recover  finish_store.go  a running row without a live lock of its own token is lost; on_lost decides what follows
 //
-// scheduler.go is the loop that calls them, drain.go is how it ends, replica.go tells the others that we are here.
-// The statements are in postgres.go and sqlite.go, one table each; store.go runs them.
+// scheduler.go is the loop, steps.go what it does in one turn, drain.go how it ends, replica.go tells the others that we
+// are here. The statements are in postgres.go and sqlite.go, one table each; store.go runs them.
 //
 // # Guarantees
 //

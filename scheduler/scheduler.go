@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/uptrace/bun"
 	"go.uber.org/zap"
 
 	"github.com/cronlatch/cronlatch/jobs"
@@ -26,7 +25,7 @@ type StartFunc func(ctx context.Context, a jobs.Attempt) (Process, error)
 
 // Options are everything a Scheduler needs. All fields are required unless said otherwise.
 type Options struct {
-	DB     *bun.DB
+	DB     *DB
 	Keeper *locking.Keeper // renews the locks of the runs; its Run is the caller's to call
 	Start  StartFunc
 

@@ -126,7 +126,7 @@ func (s *Scheduler) claimSome(ctx context.Context, limit int) (more bool, err er
 	s.unknown = append(s.unknown, unknown...)
 	failpoint.Hit("claimed")
 	for _, c := range won {
-		s.launch(c)
+		s.launch(c) //nolint:contextcheck // a run outlives the tick that claimed it, and has deadlines of its own
 	}
 	return len(won)+len(unknown) > 0, nil
 }
@@ -151,7 +151,7 @@ func (s *Scheduler) settleUnknown(ctx context.Context) error {
 	}
 	s.maybe = nil
 	for _, c := range ours {
-		s.launch(c)
+		s.launch(c) //nolint:contextcheck // a run outlives the tick that claimed it, and has deadlines of its own
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (s *Scheduler) recoverDue(ctx context.Context) error {
 }
 
 // decided writes one audit line about a run.
-func (s *Scheduler) decided(a audit.Action, r *jobs.Run, more ...zap.Field) {
+func (s *Scheduler) decided(a audit.Action, r *jobs.Run) {
 	fields := []zap.Field{
 		audit.Actor(audit.ActorReplica, s.o.Replica), audit.Replica(s.o.Replica), audit.Job(r.Job), audit.RunID(r.ID),
 		audit.ScheduledAt(r.ScheduledAt), audit.Resource(r.Resource), zap.Int("attempt", r.Attempt),
@@ -194,5 +194,5 @@ func (s *Scheduler) decided(a audit.Action, r *jobs.Run, more ...zap.Field) {
 	if r.Outcome == jobs.OutcomeLost {
 		outcome = audit.Unknown
 	}
-	audit.Log(s.o.Audit, a, outcome, append(fields, more...)...)
+	audit.Log(s.o.Audit, a, outcome, fields...)
 }

@@ -26,6 +26,9 @@ type queries struct {
 	audit                                                     string
 }
 
+// DB is an opened, migrated database (internal/database).
+type DB = bun.DB
+
 // store runs the transactions of the scheduler on one database.
 type store struct {
 	db *bun.DB

@@ -31,11 +31,11 @@ func each(t *testing.T, f func(b *bench)) {
 	})
 }
 
-func open(t testing.TB, db *database.DB) *bench {
-	t.Helper()
+func open(tb testing.TB, db *database.DB) *bench {
+	tb.Helper()
 	s, err := openStore(db.Main)
-	require.NoError(t, err)
-	return &bench{s, t}
+	require.NoError(tb, err)
+	return &bench{s, tb}
 }
 
 func (b *bench) ctx() context.Context { return b.t.Context() }
@@ -59,10 +59,11 @@ func (b *bench) due(j *jobs.Job, ago time.Duration) jobs.NewRun {
 }
 
 func named(name string, change func(*jobs.Job)) func(testing.TB) *jobs.Job {
-	return func(t testing.TB) *jobs.Job {
-		return minuteJob(t, func(j *jobs.Job) {
+	return func(tb testing.TB) *jobs.Job {
+		tb.Helper()
+		return minuteJob(tb, func(j *jobs.Job) {
 			tmpl, err := jobs.ParseTemplate(name, jobs.TemplateOptions{})
-			require.NoError(t, err)
+			require.NoError(tb, err)
 			j.Name, j.Resource = name, tmpl
 			if change != nil {
 				change(j)
@@ -159,11 +160,10 @@ func TestABusyResourceWaitsAndDoesNotStarveOthers(t *testing.T) {
 	})
 }
 
-func (b *bench) acquire(resource, owner string) locking.Record {
+func (b *bench) acquire(resource, owner string) {
 	res, err := b.locks().Acquire(b.ctx(), []locking.AcquireRequest{{Resource: resource, Owner: owner, TTL: time.Hour}})
 	require.NoError(b.t, err)
 	require.True(b.t, res[0].Acquired)
-	return res[0].Record
 }
 
 func TestOverlapSkip(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/cronlatch/cronlatch/internal/dbtime"
 )
@@ -90,4 +91,24 @@ func (r *runRow) run() Run {
 		run.FencingToken = *r.FencingToken
 	}
 	return run
+}
+
+func (n NewRun) encode(d dialect.Name) NewRun {
+	n.EncodedScheduledAt = dbtime.Arg(d, n.ScheduledAt)
+	n.EncodedDueAt = dbtime.Arg(d, n.DueAt)
+	n.EncodedStartBy = dbtime.Arg(d, n.StartBy)
+	if n.Detail == nil {
+		n.Detail = json.RawMessage("{}")
+	}
+	return n
+}
+
+// EncodeRuns is the JSON array of new rows for a statement of the given database.
+func EncodeRuns(d dialect.Name, rows []NewRun) (string, error) {
+	encoded := make([]NewRun, len(rows))
+	for i, r := range rows {
+		encoded[i] = r.encode(d)
+	}
+	doc, err := json.Marshal(encoded)
+	return string(doc), err
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/uptrace/bun"
@@ -181,6 +180,6 @@ func (s *store) recoverLost(ctx context.Context, who identity) (lost []lostRun, 
 func lostAudit(r *jobs.Run, who identity) auditRow {
 	return auditRow{
 		Action: "run.lose", Outcome: "success", Job: r.Job, RunID: r.ID, Resource: r.Resource, Owner: r.Owner,
-		FencingToken: r.FencingToken, Replica: who.Replica, Reason: string(r.Reason), Detail: json.RawMessage(r.Detail),
+		FencingToken: r.FencingToken, Replica: who.Replica, Reason: string(r.Reason), Detail: r.Detail,
 	}
 }
