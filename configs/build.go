@@ -29,8 +29,9 @@ func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
 		return nil
 	}
 	var drafts []*jobDraft
+	fields := jobFields()
 	for _, p := range n.pairs {
-		if !r.spend(p.key) {
+		if !r.spend() {
 			break
 		}
 		if p.key.kind != kindText {
@@ -44,7 +45,7 @@ func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
 		draft := defaults
 		draft.name, draft.key, draft.env = p.key.text, p.key, maps.Clone(defaults.env)
 		draft.at = table[jobDraft]{
-			fields: jobFields(), where: fmt.Sprintf(" in job %q", abbreviate(p.key.text)), hint: jobHint,
+			fields: fields, where: fmt.Sprintf(" in job %q", abbreviate(p.key.text)), hint: jobHint,
 		}.read(r, p.value, &draft)
 		drafts = append(drafts, &draft)
 	}

@@ -2,10 +2,10 @@
 //
 // # Model
 //
-// A file goes through five steps, each in a file of its own: the bytes and tokens are screened (screen.go), the parser's
-// tree becomes a small tree of nodes with positions (tree.go), the field tables read it into typed drafts
-// (fields_daemon.go, fields_job.go), environment and flags are laid over it (overlay.go), and the drafts are checked
-// against each other and built (build.go). The tables are the only place that knows a key: its name, type, bounds,
+// A file goes through five steps, each in a file of its own: bytes and tokens are screened (screen.go), what the parser
+// makes of them (syntax.go) becomes a small tree of nodes with positions (tree.go), the field tables read that into typed
+// drafts (fields_daemon.go, fields_job.go), environment and flags are laid over it (overlay.go), and each draft is checked
+// as a whole and built (build.go). The tables are the only place that knows a key: its name, type, bounds,
 // default, environment variable and documentation.
 //
 // # Guarantees

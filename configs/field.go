@@ -73,7 +73,7 @@ func walk[T any](fields []field[T], into *T, prefix string, visit func(leaf)) {
 func (t table[T]) read(r *reader, n *node, into *T) present {
 	found := present{}
 	for _, p := range n.pairs {
-		if !r.spend(p.key) {
+		if !r.spend() {
 			return found
 		}
 		if p.key.kind != kindText {
@@ -123,6 +123,10 @@ func (t table[T]) unknown(r *reader, key *node) string {
 			r.refuse(key, codeUnknownKey, "%s", sentence)
 			return key.text
 		}
+	}
+	if r.full() {
+		r.dropped++
+		return "" // no need to think about what was meant
 	}
 	r.refuse(key, codeUnknownKey, "unknown key %q%s%s", abbreviate(key.text), t.where, didYouMean(key.text, t.keys()))
 	return closest(key.text, t.keys())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,10 +124,8 @@ func daemonHint(key, where string) string {
 }
 
 func notYet(key, where string, later []string) string {
-	for _, l := range later {
-		if l == key {
-			return fmt.Sprintf("key %q%s is not supported by this version", key, where)
-		}
+	if slices.Contains(later, key) {
+		return fmt.Sprintf("key %q%s is not supported by this version", key, where)
 	}
 	return ""
 }
@@ -184,7 +183,7 @@ func checkAddress(address string) error {
 }
 
 func addressProblem(address, wayOut string) error {
-	return &partProblem{code: codeListen, message: fmt.Sprintf("%q is not an address to listen on: %s", abbreviate(address), wayOut)}
+	return &partError{code: codeListen, message: fmt.Sprintf("%q is not an address to listen on: %s", abbreviate(address), wayOut)}
 }
 
 var errDatabaseURL = errors.New(`must start with "postgres://", "postgresql://" or "sqlite:"`)

@@ -188,7 +188,7 @@ func checkZone(name string) error {
 	_, err := jobs.LoadZone(name)
 	var fault *jobs.ScheduleError
 	if errors.As(err, &fault) {
-		return &partProblem{part{fault.Offset, fault.Length}, fault.Code, fault.Message}
+		return &partError{part{fault.Offset, fault.Length}, fault.Code, fault.Message}
 	}
 	return err
 }

@@ -40,12 +40,12 @@ func (d *jobDraft) definition(job *jobs.Job) definition {
 	return out
 }
 
-// hash is SHA-256 over the definitions, which are sorted by name, and the release of the zone data.
-func hash(definitions []definition) string {
+// hash is SHA-256 over the definitions, which are sorted by name, and the release of the zone data: another release can mean other instants.
+func hash(zones string, definitions []definition) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	// Neither call can fail: a hash takes every byte, and definitions hold only what JSON can write.
-	_ = enc.Encode(jobs.ZoneVersion)
+	_ = enc.Encode(zones)
 	_ = enc.Encode(definitions)
 	return hex.EncodeToString(h.Sum(nil))
 }

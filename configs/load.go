@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/cronlatch/cronlatch/jobs"
 )
 
 // Options is what loading takes from outside the file. The zero value reads the file alone: no variable is set.
@@ -98,6 +100,6 @@ func (r *reader) config(root *node, o Options) *Config {
 		job := r.build(draft)
 		d.Jobs, definitions = append(d.Jobs, job), append(definitions, draft.definition(job))
 	}
-	d.Hash = hash(definitions)
+	d.Hash = hash(jobs.ZoneVersion, definitions)
 	return &d.Config
 }

@@ -58,6 +58,8 @@ func (p Problem) String() string {
 }
 
 // Errors is everything that is wrong with a configuration, sorted by position. It is never empty.
+//
+//nolint:errname // it is several errors, and reads as configs.Errors
 type Errors struct {
 	Problems []Problem
 	more     int // problems beyond maxProblems
@@ -121,14 +123,21 @@ type findings struct {
 	dropped  int
 }
 
-const maxFindings = 10_000
+const maxFindings = 1_000
 
 func (f *findings) add(p Problem) {
-	if len(f.problems) == maxFindings {
+	if f.full() {
 		f.dropped++
 		return
 	}
 	f.problems = append(f.problems, p)
+}
+
+func (f *findings) full() bool { return len(f.problems) == maxFindings }
+
+// only makes a problem the only one: the others follow from it, or from a file that was never meant to be read.
+func (f *findings) only(p Problem) {
+	f.problems, f.dropped = []Problem{p}, 0
 }
 
 func (f *findings) addAt(at place, code, message string) {

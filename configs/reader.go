@@ -40,13 +40,13 @@ func (r *reader) report(n *node, at place, code, message string) {
 	r.addAt(at, code, message)
 }
 
-// spend counts a value; false when the file stands for too many.
-func (r *reader) spend(n *node) bool {
-	r.values++
-	if r.values == maxValues {
-		r.refuse(n, codeTooLarge, "the file stands for more than %d values; an alias repeats a large part too often", maxValues)
+// spend counts a value; false when the file stands for too many, which then is its only problem.
+func (r *reader) spend() bool {
+	if r.values++; r.values <= maxValues {
+		return true
 	}
-	return r.values < maxValues
+	r.only(r.source.problem(place{1, 1, 1}, codeTooLarge, fmt.Sprintf("the file stands for more than %d values; an alias repeats a large part too often", maxValues)))
+	return false
 }
 
 // scalar is the node with its variables replaced; nil when that is not possible, which is reported. The text of a

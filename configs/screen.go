@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -207,19 +206,7 @@ func (sc *screener) alias(tokens token.Tokens, i int) bool {
 	if end := strings.IndexAny(name, " \t,]}"); end >= 0 {
 		name = name[:end]
 	}
-	more := false // something other than the end of a flow collection follows on the line
-	for _, next := range tokens[min(i+2, len(tokens)):] {
-		if next.Position.Line != tk.Position.Line {
-			break
-		}
-		switch next.Type {
-		case token.CommentType, token.CollectEntryType, token.SequenceEndType, token.MappingEndType, token.MappingValueType:
-		default:
-			more = true
-		}
-		break
-	}
-	if name != "" && !strings.ContainsAny(name, "*/?#") && !more {
+	if name != "" && !strings.ContainsAny(name, "*/?#") && !goesOn(tokens[min(i+2, len(tokens)):], tk.Position.Line) {
 		return true
 	}
 	text, _, _ := strings.Cut(string(rest), " #")
@@ -229,14 +216,15 @@ func (sc *screener) alias(tokens token.Tokens, i int) bool {
 	return false
 }
 
-// tokenize is the lexer behind a guard: a panic in it, or in the parser, must not take a running daemon down.
-func tokenize(text string) (tokens token.Tokens, err error) {
-	defer recovered(&err)
-	return lexer.Tokenize(text), nil
-}
-
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("the YAML parser gave up: %v", r)
+// goesOn says that more than the end of a flow collection follows on the line.
+func goesOn(tokens token.Tokens, line int) bool {
+	if len(tokens) == 0 || tokens[0].Position.Line != line {
+		return false
+	}
+	switch tokens[0].Type {
+	case token.CommentType, token.CollectEntryType, token.SequenceEndType, token.MappingEndType, token.MappingValueType:
+		return false
+	default:
+		return true
 	}
 }

@@ -81,7 +81,6 @@ func (s *source) snippet(line, column, length int) string {
 	return fmt.Sprintf("%5d | %s\n      | %s", line, text.String(), carets.String())
 }
 
-//nolint:gochecknoglobals // a compiled pattern is immutable
 var urlPassword = regexp.MustCompile(`://[^\s:@/]*:[^\s@/]+@`)
 
 // maskPasswords hides the password of a URL: reports end up in logs of CI systems. The length stays, for the columns.

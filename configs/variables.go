@@ -20,8 +20,8 @@ type variables struct {
 	dir      string // of the configuration file: relative paths start there
 }
 
-// partProblem is a problem with a part of a text.
-type partProblem struct {
+// partError is a problem with a part of a text.
+type partError struct {
 	part
 
 	code, message string
@@ -29,7 +29,7 @@ type partProblem struct {
 
 // replace replaces every ${...} of text, once: what comes out of a variable is not looked at again. $$ is one dollar, as
 // in compose files; any other dollar stays.
-func (v variables) replace(text string) (out string, replaced bool, problem *partProblem) {
+func (v variables) replace(text string) (out string, replaced bool, problem *partError) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		rest := text[i:]
@@ -40,7 +40,7 @@ func (v variables) replace(text string) (out string, replaced bool, problem *par
 		case strings.HasPrefix(rest, "${"):
 			end := strings.IndexByte(rest, '}')
 			if end < 0 {
-				return "", false, &partProblem{part{i, len(rest)}, codeVariable, `"${" without "}"; write "$${" for the text itself`}
+				return "", false, &partError{part{i, len(rest)}, codeVariable, `"${" without "}"; write "$${" for the text itself`}
 			}
 			value, err := v.lookUp(rest[2:end])
 			if err != nil {
@@ -59,7 +59,7 @@ func (v variables) replace(text string) (out string, replaced bool, problem *par
 }
 
 // lookUp is the value of what is between the braces.
-func (v variables) lookUp(inner string) (string, *partProblem) {
+func (v variables) lookUp(inner string) (string, *partError) {
 	if path, ok := strings.CutPrefix(inner, "file:"); ok {
 		return v.file(path)
 	}
@@ -78,7 +78,7 @@ func (v variables) lookUp(inner string) (string, *partProblem) {
 	value := v.getenv(name)
 	switch {
 	case value != "":
-		return v.checked(value, fmt.Sprintf("the variable %s", name))
+		return v.checked(value, "the variable "+name)
 	case hasFallback:
 		return fallback, nil
 	case hasDemand && demand != "":
@@ -88,8 +88,8 @@ func (v variables) lookUp(inner string) (string, *partProblem) {
 	}
 }
 
-func variableProblem(message string) *partProblem {
-	return &partProblem{code: codeVariable, message: message}
+func variableProblem(message string) *partError {
+	return &partError{code: codeVariable, message: message}
 }
 
 func isNameRune(r rune) bool {
@@ -97,9 +97,9 @@ func isNameRune(r rune) bool {
 }
 
 // file is the content of a file, without the newline that editors end files with.
-func (v variables) file(path string) (string, *partProblem) {
+func (v variables) file(path string) (string, *partError) {
 	if path == "" {
-		return "", &partProblem{code: codeFile, message: "${file:} has no path"}
+		return "", &partError{code: codeFile, message: "${file:} has no path"}
 	}
 	full := path
 	if !filepath.IsAbs(full) {
@@ -107,16 +107,16 @@ func (v variables) file(path string) (string, *partProblem) {
 	}
 	data, err := v.readFile(full)
 	if err != nil {
-		return "", &partProblem{code: codeFile, message: fmt.Sprintf("the file %q cannot be read: %s", path, reason(err))}
+		return "", &partError{code: codeFile, message: fmt.Sprintf("the file %q cannot be read: %s", path, reason(err))}
 	}
 	if len(data) > maxValueFile {
-		return "", &partProblem{code: codeFile, message: fmt.Sprintf("the file %q has more than %d bytes, too many for a value", path, maxValueFile)}
+		return "", &partError{code: codeFile, message: fmt.Sprintf("the file %q has more than %d bytes, too many for a value", path, maxValueFile)}
 	}
 	return v.checked(string(bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))), fmt.Sprintf("the file %q", path))
 }
 
 // checked refuses values that neither a database nor an environment could hold.
-func (variables) checked(value, where string) (string, *partProblem) {
+func (variables) checked(value, where string) (string, *partError) {
 	if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
 		return "", variableProblem(where + " holds something that is not text (a NUL, or not UTF-8)")
 	}

@@ -47,7 +47,7 @@ func TestValidateRefuses(t *testing.T) {
 	for _, c := range cases {
 		err := Validate(c.name)
 		require.ErrorIs(t, err, ErrInvalid, "%q", c.name)
-		assert.EqualError(t, err, c.message)
+		require.EqualError(t, err, c.message)
 		var e *Error
 		require.ErrorAs(t, err, &e)
 		assert.Equal(t, c.offset, e.Offset, "%q", c.name)

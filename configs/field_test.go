@@ -1,0 +1,49 @@
+package configs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestFieldTables keeps the tables fit for a schema and a reference page: each key documented, each default readable by
+// its own field, each variable named after its key.
+func TestFieldTables(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, setDefaults(daemonFields(), &daemonDraft{}))
+	assert.Empty(t, setDefaults(jobFields(), &jobDraft{}))
+	walk(daemonFields(), &daemonDraft{}, "", func(l leaf) {
+		if l.env != "" {
+			assert.Equal(t, "CRONLATCH_"+strings.ToUpper(strings.ReplaceAll(l.path, ".", "_")), l.env)
+		}
+	})
+	checkTable(t, daemonFields())
+	checkTable(t, databaseFields())
+	checkTable(t, lockFields())
+	checkTable(t, logFields())
+	checkTable(t, jobFields())
+	checkTable(t, catchUpFields())
+}
+
+func checkTable[T any](t *testing.T, fields []field[T]) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, f := range fields {
+		assert.False(t, seen[f.key], f.key)
+		seen[f.key] = true
+		assert.Regexp(t, `^[a-z]+(_[a-z]+)*$`, f.key)
+		assert.Regexp(t, `\.$`, f.doc, f.key)
+	}
+}
+
+// TestLaterKeysAreNotThereYet: a key that arrives must leave the list of those that come later.
+func TestLaterKeysAreNotThereYet(t *testing.T) {
+	t.Parallel()
+	for _, key := range laterJobKeys() {
+		assert.NotContains(t, table[jobDraft]{fields: jobFields()}.keys(), key)
+	}
+	for _, key := range laterDaemonKeys() {
+		assert.NotContains(t, table[daemonDraft]{fields: daemonFields()}.keys(), key)
+	}
+}
