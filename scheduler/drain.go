@@ -10,16 +10,13 @@ import (
 	"github.com/cronlatch/cronlatch/internal/audit"
 )
 
-// writeTimeout is what outcomes get at the end, after the commands are dead.
-const writeTimeout = 4 * time.Second
-
 // drain lets running commands finish for DrainTimeout, then stops them, and waits until their outcomes are written and
 // their locks released: outcomes first, locks last, so that another replica takes over at once.
 func (s *Scheduler) drain(ctx context.Context) error {
 	s.draining = true
 	audit.Log(s.o.Audit, audit.ReplicaDrain, audit.Success, audit.Actor(audit.ActorReplica, s.o.Replica),
 		zap.Int("running", s.active.count()), zap.Duration("drain_timeout", s.o.DrainTimeout))
-	_ = s.settleUnknown(context.WithoutCancel(ctx)) // a claim that nobody answered for is recovered by others
+	s.lastClaims(ctx)
 
 	idle := make(chan struct{})
 	go func() { // ends with the last run: each is bounded by the timers below
@@ -44,6 +41,16 @@ func (s *Scheduler) drain(ctx context.Context) error {
 	s.active.giveUp()
 	<-idle
 	return errors.New("leaving while outcomes could not be written")
+}
+
+// lastClaims starts, and so drains, what was claimed by a statement whose answer is missing. When the database does not
+// say, the others recover it.
+func (s *Scheduler) lastClaims(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), windDown)
+	defer cancel()
+	if err := s.settleUnknown(ctx); err != nil {
+		s.o.Log.Warn("leaving without knowing what became of a claim", zap.Error(err))
+	}
 }
 
 func (s *Scheduler) longestKill() (longest time.Duration) {

@@ -59,7 +59,7 @@ func (s *Scheduler) beat(ctx context.Context, draining bool) error {
 
 // leave closes this replica's lifetime.
 func (s *Scheduler) leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), windDown)
 	defer cancel()
 	audit.Log(s.o.Audit, audit.ReplicaLeave, audit.Success, audit.Actor(audit.ActorReplica, s.o.Replica))
 	if _, err := s.store.db.NewRaw(s.store.q.leave, s.who.Nonce).Exec(ctx); err != nil {

@@ -58,6 +58,11 @@ const (
 	minSleep   = 10 * time.Millisecond // and at most this often
 	opTimeout  = 5 * time.Second       // one transaction
 	slowFinish = 5 * time.Second       // the longest pause between two tries to write an outcome
+
+	// What leaving may take beyond drain_timeout and kill_after is 5 s: a statement on its way, a claim to be settled,
+	// the outcomes, and this replica's row.
+	windDown     = time.Second
+	writeTimeout = 2 * time.Second
 )
 
 // Scheduler is one replica's part of the fleet.
@@ -155,10 +160,13 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// tick does everything that can be done now and returns how long to sleep. Its statements do not end with ctx, or a
-// claim could be committed without anybody to run it; they have deadlines of their own.
+// tick does everything that can be done now and returns how long to sleep. Its statements do not end with ctx at once,
+// or a claim could be committed without anybody to run it: they get windDown to come to their end.
 func (s *Scheduler) tick(ctx context.Context) time.Duration {
-	ctx = context.WithoutCancel(ctx)
+	asked := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(asked, func() { time.AfterFunc(windDown, cancel) })()
 	if err := s.work(ctx); err != nil {
 		s.databaseAway(err)
 		return maxSleep
