@@ -40,7 +40,9 @@ func startError(err error) error {
 	if !errors.As(err, &s) {
 		return &jobs.StartError{ExitCode: 126, Message: err.Error()}
 	}
-	e := &jobs.StartError{Stale: s.Reason == supervisor.ReasonStale, ExitCode: 126, Message: s.Error()}
+	// The context of a start ends only because the lock was lost: that is a stale start too, and on_lost decides.
+	stale := s.Reason == supervisor.ReasonStale || s.Reason == supervisor.ReasonCancelled
+	e := &jobs.StartError{Stale: stale, ExitCode: 126, Message: s.Error()}
 	if s.Reason == supervisor.ReasonNotFound {
 		e.ExitCode = 127
 	}
