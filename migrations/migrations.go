@@ -120,26 +120,31 @@ func schemaOf(db *bun.DB) (*schema, error) {
 const longest = 24 * time.Hour
 
 func (s *schema) up(ctx context.Context, db *bun.DB) error {
-	if err := s.check(ctx, db); !errors.Is(err, ErrPending) {
-		return err
-	}
 	ctx = database.WithTimeout(ctx, longest)
 	for {
-		err := db.RunInTx(ctx, nil, s.applyMissing)
-		if err == nil {
-			return nil
-		}
-		if !database.Retryable(err) {
-			return fmt.Errorf("migrating the database: %w", err)
+		err := s.attempt(ctx, db)
+		if err == nil || !database.Retryable(err) {
+			return err
 		}
 		if !pause(ctx) {
-			return fmt.Errorf("migrating the database: %w (%w)", ctx.Err(), err)
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
 	}
 }
 
-// pause waits before another attempt: on SQLite the other replica's migration may last longer than the busy timeout, on
-// PostgreSQL a changed table may deadlock with the work of running replicas. It is false when the context has ended.
+func (s *schema) attempt(ctx context.Context, db *bun.DB) error {
+	if err := s.check(ctx, db); !errors.Is(err, ErrPending) {
+		return err
+	}
+	if err := db.RunInTx(ctx, nil, s.applyMissing); err != nil {
+		return fmt.Errorf("migrating the database: %w", err)
+	}
+	return nil
+}
+
+// pause waits before another attempt: on SQLite the other replica's migration may last longer than the busy timeout, and
+// making a new file ready for several processes is refused without any wait; on PostgreSQL a changed table may deadlock
+// with the work of running replicas. It is false when the context has ended.
 func pause(ctx context.Context) bool {
 	const between = 100 * time.Millisecond
 	timer := time.NewTimer(between)

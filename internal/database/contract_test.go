@@ -53,6 +53,28 @@ func TestContractPreparedAnswersDoNotShift(t *testing.T) {
 	})
 }
 
+// The same when the pool's limit ends the call, with no context to end it: the old answer arrives after all.
+func TestPreparedAnswersDoNotShiftAfterTheLimit(t *testing.T) {
+	t.Parallel()
+	proxy, url := via(t)
+	db := open(t, url, database.Options{StatementTimeout: 500 * time.Millisecond}).Main.DB
+	one, err := db.PrepareContext(t.Context(), "SELECT 1")
+	require.NoError(t, err)
+	defer func() { _ = one.Close() }()
+	renew, err := db.PrepareContext(t.Context(), "SELECT 1 WHERE $1 = 'me'")
+	require.NoError(t, err)
+	defer func() { _ = renew.Close() }()
+	proxy.BlackHole()
+	_, err = one.ExecContext(t.Context())
+	require.Error(t, err)
+	proxy.Restore()
+	result, err := renew.ExecContext(t.Context(), "somebody else")
+	require.NoError(t, err)
+	n, err := result.RowsAffected()
+	require.NoError(t, err)
+	assert.Zero(t, n)
+}
+
 // A context that is cancelled, and has no deadline, does not end a call.
 func TestContractCancelEndsTheCall(t *testing.T) {
 	t.Parallel()
@@ -99,7 +121,6 @@ func TestContractCancelEndsTheCall(t *testing.T) {
 		}
 		require.ErrorIs(t, rows.Err(), context.Canceled)
 		assert.Less(t, time.Since(start), patience)
-		require.Error(t, rows.Close())
 		assert.NotEqual(t, before, backend(t, db.Main.DB), "the connection was used again")
 	})
 }
@@ -198,6 +219,16 @@ func TestContractCommitOfAFailedTransaction(t *testing.T) {
 		assert.False(t, database.Unknown(err))
 		assert.Equal(t, before, backend(t, db.Main.DB), "nothing is wrong with the connection")
 	})
+	t.Run("ours, after more statements", func(t *testing.T) {
+		t.Parallel()
+		tx, err := open(t, serverURL(t), database.Options{}).Main.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), "SELECT 1/0")
+		require.Error(t, err)
+		_, err = tx.ExecContext(t.Context(), "SELECT 1") // 25P02, for which pgdriver closes the connection
+		require.Error(t, err)
+		require.ErrorIs(t, tx.Commit(), database.ErrRolledBack)
+	})
 	t.Run("ours, recovered by a savepoint", func(t *testing.T) {
 		t.Parallel()
 		table := newTable(t)
@@ -287,6 +318,10 @@ func TestContractLongErrorsKeepTheirState(t *testing.T) {
 	t.Run("ours", func(t *testing.T) {
 		t.Parallel()
 		db := open(t, serverURL(t), database.Options{})
+		before := backend(t, db.Main.DB)
+		err := long(t, db.Main.DB, "30000")
+		assert.Greater(t, len(err.Error()), 30000, "all of it fits into our buffer")
+		assert.Equal(t, before, backend(t, db.Main.DB), "so there is no reason to leave the connection")
 		for _, length := range []string{"5000", "30000", "200000"} { // the last is longer than our buffer as well
 			err := long(t, db.Main.DB, length)
 			assert.Equal(t, "40001", database.SQLState(err), length)

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -38,15 +39,14 @@ type lostError struct {
 }
 
 func (e *lostError) Error() string {
-	what := "the connection was lost"
-	var timeout interface{ Timeout() bool }
 	switch {
 	case e.ended != nil:
 		return fmt.Sprintf("postgres %s: no answer yet: %v", e.host, e.ended)
-	case errors.As(e.err, &timeout) && timeout.Timeout():
+	case errors.Is(e.err, os.ErrDeadlineExceeded):
 		return fmt.Sprintf("postgres %s: no answer within %v", e.host, e.limit)
+	default:
+		return fmt.Sprintf("postgres %s: the connection was lost: %v", e.host, e.err)
 	}
-	return fmt.Sprintf("postgres %s: %s: %v", e.host, what, e.err)
 }
 
 func (e *lostError) Unwrap() []error {

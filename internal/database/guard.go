@@ -83,7 +83,7 @@ func (c *conn) finish(ctx context.Context, err error) error {
 		return &longError{*problem}
 	}
 	return &lostError{
-		host: c.wire.host, limit: c.wire.limit, sent: c.wire.wrote, ended: ctx.Err(), err: err,
+		host: c.wire.host, limit: c.wire.limit, sent: c.wire.wrote, ended: c.wire.ended(ctx, err), err: err,
 	}
 }
 

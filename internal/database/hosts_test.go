@@ -38,12 +38,14 @@ func TestSeveralHosts(t *testing.T) {
 	moving.CutAll()
 	assert.Equal(t, primary.Addr(), "127.0.0.1:"+port(), "the next host takes over")
 
+	moving.Restore()
 	_, err := db.Main.ExecContext(t.Context(), "SET default_transaction_read_only = on")
 	require.NoError(t, err)
 	_, err = db.Main.ExecContext(t.Context(), "CREATE TABLE x ()")
 	assert.Equal(t, "25006", database.SQLState(err))
 	_, err = db.Main.ExecContext(t.Context(), "CREATE TABLE x ()")
 	require.NoError(t, err, "a new connection to the writable server")
+	assert.Equal(t, accepted, moving.Accepted(), "the host that worked last is tried first")
 }
 
 func TestReadOnlyServer(t *testing.T) {

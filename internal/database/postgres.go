@@ -147,6 +147,7 @@ const (
 // setup gives the session its limits and looks whether it may write. The server gives up on a statement before the
 // client does, on a lock well before, and on the statement of a client that vanished within a second.
 func (c *connector) setup(ctx context.Context, conn *conn) error {
+	ctx = WithTimeout(ctx, c.target.connectTimeout) // a pool with a short limit must be able to connect
 	args := []driver.NamedValue{
 		{Ordinal: 1, Value: milliseconds(c.limit * 9 / 10)},
 		{Ordinal: 2, Value: milliseconds(c.limit / 2)},

@@ -70,16 +70,16 @@ func (f *sqliteFile) settle(ctx context.Context, c *sqliteConn) error {
 	return f.remember()
 }
 
-// protect takes the shared-memory file away from other users, as far as it can: it holds no data of its own.
+// protect takes the shared-memory file away from other users, as far as it can: it holds no data, and the driver gives
+// it no mode of the database's.
 func (f *sqliteFile) protect() {
 	info, err := os.Stat(f.path)
 	if err != nil {
 		return
 	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if side, err := os.Stat(f.path + suffix); err == nil && side.Mode().Perm() != info.Mode().Perm() {
-			_ = os.Chmod(f.path+suffix, info.Mode().Perm())
-		}
+	shm := f.path + "-shm"
+	if side, err := os.Stat(shm); err == nil && side.Mode().Perm() != info.Mode().Perm() {
+		_ = os.Chmod(shm, info.Mode().Perm())
 	}
 }
 

@@ -132,8 +132,12 @@ func startTLS(t *testing.T) (s *pgserver.Server, dir string) {
 // encrypted reports whether the connection that the URL leads to is, or the error of connecting.
 func encrypted(t *testing.T, url string) (on bool, err error) {
 	t.Helper()
-	err = open(t, url, database.Options{}).Main.
-		NewRaw("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(t.Context(), &on)
+	db := open(t, url, database.Options{})
+	var first int
+	err = db.Main.NewRaw("SELECT ssl, pid FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(t.Context(), &on, &first)
+	if err == nil {
+		assert.Equal(t, first, backend(t, db.Main.DB), "the connection is used again")
+	}
 	return on, err
 }
 

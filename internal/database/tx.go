@@ -16,8 +16,11 @@ type tx struct {
 }
 
 // Commit implements driver.Tx. A transaction in which a statement failed is rolled back by the server, which says so
-// only in the command tag.
+// only in the command tag. When the connection is gone by now, COMMIT is not sent, and the server rolls back as well.
 func (t *tx) Commit() error {
+	if !t.conn.wire.usable() {
+		return ErrRolledBack
+	}
 	if _, err := t.conn.ExecContext(t.ctx, "COMMIT", nil); err != nil {
 		return err
 	}

@@ -22,6 +22,9 @@ const (
 // cannot help (ErrRefused, ErrFileReplaced). A wrong password or a database that does not exist yet is waited for:
 // whoever starts everything at once creates them in any order.
 func (db *DB) Wait(ctx context.Context, log *zap.Logger) error {
+	if log == nil {
+		log = zap.NewNop()
+	}
 	ping := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -25,6 +26,7 @@ type wire struct {
 	wrote   bool // this call sent something
 	touched bool // this call used the connection at all
 	limit   time.Duration
+	theirs  bool // the deadline is the context's, not the pool's
 	stop    func() bool
 
 	mu     sync.Mutex
@@ -37,9 +39,9 @@ func (w *wire) begin(ctx context.Context, limit time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(limit)
+	deadline, theirs := time.Now().Add(limit), false
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
+		deadline, theirs = d, true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +52,7 @@ func (w *wire) begin(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	w.in.reset()
-	w.wrote, w.touched, w.limit = false, false, limit
+	w.wrote, w.touched, w.limit, w.theirs = false, false, limit, theirs
 	w.stop = context.AfterFunc(ctx, w.poison)
 	return nil
 }
@@ -62,6 +64,15 @@ func (w *wire) end() {
 		w.poison()
 	}
 	w.stop = nil
+}
+
+// ended is the context's error if that is why the call failed with err. The socket's timer may fire a moment before the
+// context's.
+func (w *wire) ended(ctx context.Context, err error) error {
+	if w.theirs && errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // poison ends what is being read or written now and lets no later call begin.

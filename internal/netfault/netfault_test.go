@@ -34,7 +34,7 @@ type echo struct {
 	addr  string
 	lines chan string // every line received
 	conns atomic.Int32
-	ended chan error  // how each connection ended
+	ended chan error // how each connection ended
 }
 
 func startEcho(t *testing.T) *echo {

@@ -44,7 +44,7 @@ func (f folder) start(ctx context.Context) (*postmaster, error) {
 		_ = cmd.Wait() // how it ended is in its log
 	}()
 	if err := p.ready(ctx, f.data()); err != nil {
-		p.kill(ctx)
+		p.kill(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return p, nil

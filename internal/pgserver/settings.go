@@ -36,7 +36,7 @@ func defaults() map[string]string {
 		"log_timezone":               "UTC",
 		"timezone":                   "UTC",
 		"lc_messages":                "C",
-		"dynamic_shared_memory_type": "posix",
+		"dynamic_shared_memory_type": "mmap", // in the data directory: a container's /dev/shm is small, or missing
 	}
 }
 
