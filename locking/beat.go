@@ -58,6 +58,9 @@ func (k *Keeper) beat(ctx context.Context) {
 		attempt, cancel := context.WithTimeout(ctx, b.timeout)
 		defer cancel()
 		res, err := k.cfg.Store.Renew(attempt, b.claims)
+		if err != nil && ctx.Err() != nil {
+			return // Run is ending, and its end tells every holder
+		}
 		k.settle(&b, answer{res, err, k.cfg.Boot()})
 	})
 }

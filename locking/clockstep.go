@@ -26,7 +26,8 @@ func (d *StepDetector) Observe(sent, received time.Duration, database time.Time)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	wall := time.Duration(database.UnixNano())
-	lo, hi := wall-received, wall-sent
+	within := drift(received - sent)
+	lo, hi := wall-received-within, wall-sent+within
 	if !d.known {
 		d.known, d.at, d.lo, d.hi = true, received, lo, hi
 		return 0
@@ -34,8 +35,8 @@ func (d *StepDetector) Observe(sent, received time.Duration, database time.Time)
 	if received < d.at {
 		return 0 // an answer that was overtaken says nothing new
 	}
-	drift := time.Duration(float64(received-d.at) * maxDrift)
-	knownLo, knownHi := d.lo-drift, d.hi+drift
+	since := drift(received - d.at)
+	knownLo, knownHi := d.lo-since, d.hi+since
 	d.at = received
 	if lo <= knownHi && hi >= knownLo {
 		d.lo, d.hi = max(knownLo, lo), min(knownHi, hi)
@@ -47,3 +48,5 @@ func (d *StepDetector) Observe(sent, received time.Duration, database time.Time)
 	}
 	return hi - knownLo
 }
+
+func drift(d time.Duration) time.Duration { return time.Duration(float64(d) * maxDrift) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +16,6 @@ import (
 )
 
 var errDown = errors.New("the database is down")
-
-type renewFunc = func(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error)
 
 func down(context.Context, []locking.Claim) ([]locking.ClaimResult, error) { return nil, errDown }
 
@@ -39,13 +38,14 @@ func TestP3HungStoreCannotDelayTheLoss(t *testing.T) {
 		r.sleep(1)
 		requireLost(t, l, locking.ReasonUnconfirmed)
 		r.sleepUntil(l.Deadline())
-		assert.False(t, r.rivalGets("a"), "the database still keeps others away at the deadline")
+		assert.False(t, r.rivalGets(), "the database still keeps others away at the deadline")
 		sentBefore := r.store.renewals()
 		require.LessOrEqual(t, sentBefore, 4, "hung renewals do not pile up")
+		require.Less(t, r.boots.Load(), int64(2000), "and nothing spins while it waits")
 		close(hang)
 		r.sleep(time.Minute)
 		assert.Equal(t, sentBefore, r.store.renewals(), "nothing is sent with a lost token")
-		assert.True(t, r.rivalGets("a"))
+		assert.True(t, r.rivalGets())
 		require.ErrorIs(t, l.Release(r.Context()), locking.ErrLost)
 		assert.Equal(t, []string{"lock.acquire", "lock.lose"}, r.actions())
 	})
@@ -56,16 +56,17 @@ func TestRenewalsKeepALock(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		type until struct{ stopAt, deadline time.Duration }
 		var told []until
-		var l *locking.Lock
-		l = r.acquire("a", func(g *locking.Grant) {
+		var lock atomic.Pointer[locking.Lock]
+		l := r.acquire("a", func(g *locking.Grant) {
 			g.OnExtend = func(stopAt, deadline time.Duration) {
-				assert.Equal(t, deadline, l.Deadline(), "the callback may ask the lock")
+				assert.Equal(t, deadline, lock.Load().Deadline(), "the callback may ask the lock")
 				told = append(told, until{stopAt, deadline})
 			}
 		})
+		lock.Store(l)
 		r.sleep(time.Hour)
 		require.NoError(t, l.Context().Err())
-		assert.False(t, r.rivalGets("a"))
+		assert.False(t, r.rivalGets())
 		assert.Len(t, told, 360, "one renewal every TTL/3")
 		for i, u := range told {
 			sent := time.Duration(i+1) * 10 * time.Second
@@ -74,7 +75,7 @@ func TestRenewalsKeepALock(t *testing.T) {
 		require.NoError(t, l.Release(r.Context()))
 		require.ErrorIs(t, context.Cause(l.Context()), locking.ErrReleased)
 		require.NoError(t, l.Release(r.Context()), "again is nothing")
-		assert.True(t, r.rivalGets("a"))
+		assert.True(t, r.rivalGets())
 		assert.Equal(t, []string{"lock.acquire", "lock.release"}, r.actions())
 	})
 }
@@ -132,20 +133,24 @@ func TestDatabaseSaysLost(t *testing.T) {
 // Belief is bounded by time: errors alone, however many, lose nothing before StopAt, and one answer makes them void.
 func TestUnknownIsNotLost(t *testing.T) {
 	t.Parallel()
-	for name, renew := range map[string]renewFunc{
-		"error": down,
-		"unknown claim": func(_ context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
-			return []locking.ClaimResult{{Err: fmt.Errorf("%w: locked", locking.ErrUnknown)}}[:len(claims)], nil
-		},
-		"no result at all": func(context.Context, []locking.Claim) ([]locking.ClaimResult, error) { return nil, nil },
-		"until the context ends": func(ctx context.Context, _ []locking.Claim) ([]locking.ClaimResult, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		},
-		"an error that says lost": func(context.Context, []locking.Claim) ([]locking.ClaimResult, error) {
-			return nil, fmt.Errorf("statement failed: %w", locking.ErrLost)
-		},
+	type answer struct {
+		results []locking.ClaimResult
+		err     error
+		hang    bool // until the attempt's context ends
+	}
+	for name, a := range map[string]answer{
+		"error":                   {err: errDown},
+		"unknown claim":           {results: []locking.ClaimResult{{Err: fmt.Errorf("%w: locked", locking.ErrUnknown)}}},
+		"no result at all":        {},
+		"no answer":               {err: context.DeadlineExceeded, hang: true},
+		"an error that says lost": {err: fmt.Errorf("statement failed: %w", locking.ErrLost)},
 	} {
+		renew := func(ctx context.Context, _ []locking.Claim) ([]locking.ClaimResult, error) {
+			if a.hang {
+				<-ctx.Done()
+			}
+			return a.results, a.err
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(r *rig) {
@@ -191,9 +196,9 @@ func TestRenewsWhileTheHolderStops(t *testing.T) {
 		assert.Equal(t, stopAt, l.StopAt())
 		r.sleep(time.Minute)
 		requireLost(t, l, locking.ReasonUnconfirmed)
-		assert.False(t, r.rivalGets("a"), "still kept for the holder that stops")
+		assert.False(t, r.rivalGets(), "still kept for the holder that stops")
 		require.NoError(t, l.Release(r.Context()), "it may release: it was not lost in the database")
-		assert.True(t, r.rivalGets("a"))
+		assert.True(t, r.rivalGets())
 		assert.Equal(t, []string{"lock.acquire", "lock.renew_fail", "lock.lose", "lock.release"}, r.actions())
 	})
 }
@@ -209,11 +214,11 @@ func TestLateAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(r *rig) {
-				r.store.onRenew(func(_ context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
+				r.store.onRenew(func(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
 					if r.store.renewals() > 1 {
 						return nil, errDown
 					}
-					res, err := r.memory.Renew(r.Context(), claims) // done at once, answered late
+					res, err := r.memory.Renew(ctx, claims) // done at once, answered late
 					time.Sleep(c.delay)
 					return res, err
 				})
@@ -231,6 +236,42 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
+// Answers overtake each other; the lease counts from the latest request that was confirmed.
+func TestOvertakenAnswer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.store.onRenew(func(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
+			res, err := r.memory.Renew(ctx, claims)
+			if r.store.renewals() == 1 {
+				time.Sleep(5 * time.Second) // the next one is sent after 3s, and answered at once
+			}
+			return res, err
+		})
+		l := r.acquire("a", nil)
+		r.sleep(13 * time.Second)
+		require.Equal(t, 2, r.store.renewals())
+		require.Equal(t, 40*time.Second, l.Deadline())
+		r.sleep(2 * time.Second)
+		assert.Equal(t, 40*time.Second, l.Deadline(), "the older answer takes nothing back")
+	})
+}
+
+// A lock that the holder was told about is not reported a second time.
+func TestLossIsToldOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.store.onRenew(down)
+		l := r.acquire("a", nil)
+		r.sleepUntil(l.StopAt())
+		r.memory.Age("a", time.Hour)
+		r.store.onRenew(nil)
+		r.sleep(10 * time.Second)
+		requireLost(t, l, locking.ReasonUnconfirmed)
+		require.ErrorIs(t, l.Release(r.Context()), locking.ErrLost)
+		assert.Equal(t, []string{"lock.acquire", "lock.renew_fail", "lock.lose"}, r.actions())
+	})
+}
+
 // Go's timers stand still in suspend, and the boot clock does not.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
@@ -245,6 +286,42 @@ func TestSuspend(t *testing.T) {
 		r.sleep(time.Minute)
 		assert.Equal(t, before, r.store.renewals(), "nothing is sent with a token from before")
 		assert.Empty(t, r.seenSteps(), "both clocks went on: no step")
+	})
+}
+
+// The beat loop wakes up from suspend before the watch does: it must not send a token whose deadline is over.
+func TestSuspendBeforeABeat(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		l := r.acquire("a", func(g *locking.Grant) { g.TTL = time.Second })
+		r.sleep(405 * time.Millisecond) // beat and look are at different parts of a tenth of a second now
+		require.Equal(t, 1, r.store.renewals())
+		r.suspend.Add(int64(time.Hour))
+		r.sleep(100 * time.Millisecond)
+		requireLost(t, l, locking.ReasonUnconfirmed)
+		assert.Equal(t, 1, r.store.renewals())
+	})
+}
+
+// An answer from before the suspend arrives right after it, before the watch has looked.
+func TestAnswerAfterSuspend(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		answer := make(chan struct{})
+		r.store.onRenew(func(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
+			res, err := r.memory.Renew(ctx, claims)
+			<-answer
+			return res, err
+		})
+		l := r.acquire("a", func(g *locking.Grant) {
+			g.OnExtend = func(_, _ time.Duration) { t.Error("an answer after the deadline extends nothing") }
+		})
+		r.sleep(10*time.Second + time.Millisecond)
+		r.suspend.Add(int64(time.Hour))
+		close(answer)
+		synctest.Wait()
+		r.sleep(100 * time.Millisecond)
+		requireLost(t, l, locking.ReasonUnconfirmed)
 	})
 }
 

@@ -63,7 +63,9 @@ func (l *Locker) Acquire(ctx context.Context, resource string, opts ...AcquireOp
 	}
 	res, err := l.store.Acquire(ctx, []AcquireRequest{req.AcquireRequest})
 	if err != nil {
-		l.giveBack(ctx, req)
+		if req.ownOwner && !errors.Is(err, ErrInvalid) {
+			l.giveBack(ctx, req)
+		}
 		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
 	if !res[0].Acquired {
@@ -93,9 +95,6 @@ func (l *Locker) request(resource string, opts []AcquireOption) (Grant, acquireC
 // giveBack releases what an unanswered acquire may have granted. Only an owner made for this call: another one may hold
 // the lock since long, and will ask again.
 func (l *Locker) giveBack(ctx context.Context, c acquireConfig) {
-	if !c.ownOwner {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.keeper.lease(c.TTL, 0).Attempt)
 	defer cancel()
 	_, _ = l.store.Release(ctx, []Claim{{Resource: c.Resource, Owner: c.Owner}}) // else it expires

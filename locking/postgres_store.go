@@ -8,17 +8,11 @@ import (
 	"github.com/uptrace/bun"
 )
 
-type postgres struct {
-	db bun.IDB
-	tx bool
-}
+type postgres struct{ session }
 
 const pgUnit = time.Microsecond
 
-func newPostgres(db bun.IDB) *postgres {
-	_, tx := db.(bun.Tx)
-	return &postgres{db: db, tx: tx}
-}
+func newPostgres(db bun.IDB) *postgres { return &postgres{newSession(db, pgUnit)} }
 
 func (s *postgres) Acquire(ctx context.Context, reqs []AcquireRequest) ([]AcquireResult, error) {
 	first, err := s.tryAcquire(ctx, reqs)
@@ -64,7 +58,7 @@ func (s *postgres) tryAcquire(ctx context.Context, reqs []AcquireRequest) ([]Acq
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queryRows(ctx, s.db, pgUnit, pgAcquire, batch, graces)
+	rows, err := s.query(ctx, pgAcquire, batch, graces)
 	if err != nil {
 		return nil, fmt.Errorf("locking: acquire: %w", err)
 	}
@@ -130,7 +124,7 @@ func (s *postgres) look(ctx context.Context, names []string) (map[string]*row, e
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queryRows(ctx, s.db, pgUnit, pgLook, list)
+	rows, err := s.query(ctx, pgLook, list)
 	return byResource(rows), err
 }
 
@@ -216,7 +210,7 @@ func (s *postgres) change(ctx context.Context, claims []Claim, query string) (ma
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queryRows(ctx, s.db, pgUnit, query, batch)
+	rows, err := s.query(ctx, query, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +231,7 @@ func (s *postgres) List(ctx context.Context, f ListFilter) ([]Record, error) {
 		state = pgAbandoned
 	}
 	from, to := rangeOf(f.Prefix)
-	rows, err := queryRows(ctx, s.db, pgUnit, fmt.Sprintf(pgList, state), from, to, f.After, f.Owner, f.Limit)
+	rows, err := s.query(ctx, fmt.Sprintf(pgList, state), from, to, f.After, f.Owner, f.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("locking: list: %w", err)
 	}
@@ -245,7 +239,7 @@ func (s *postgres) List(ctx context.Context, f ListFilter) ([]Record, error) {
 }
 
 func (s *postgres) ForceRelease(ctx context.Context, f Force) (Record, error) {
-	rows, err := queryRows(ctx, s.db, pgUnit, pgForce, f.Resource, f.FencingToken, f.Immediate)
+	rows, err := s.query(ctx, pgForce, f.Resource, f.FencingToken, f.Immediate)
 	if err != nil {
 		return Record{}, fmt.Errorf("locking: force-release %q: %w", f.Resource, err)
 	}
@@ -258,5 +252,5 @@ func (s *postgres) Purge(ctx context.Context, olderThan time.Duration, limit int
 }
 
 func (s *postgres) Now(ctx context.Context) (time.Time, error) {
-	return queryTime(ctx, s.db, pgUnit, pgNow)
+	return s.clock(ctx, pgNow)
 }

@@ -27,6 +27,7 @@ type rig struct {
 	keeper   *locking.Keeper
 	audit    *observer.ObservedLogs
 	start    time.Time
+	boots    atomic.Int64 // readings of the boot clock
 	suspend  atomic.Int64 // how much longer the boot clock ran than Go's timers
 	dbStep   atomic.Int64
 	steps    []time.Duration
@@ -74,7 +75,10 @@ func (r *rig) run() {
 	}
 }
 
-func (r *rig) boot() time.Duration { return time.Since(r.start) + time.Duration(r.suspend.Load()) }
+func (r *rig) boot() time.Duration {
+	r.boots.Add(1)
+	return time.Since(r.start) + time.Duration(r.suspend.Load())
+}
 
 func (r *rig) stepped(step time.Duration) {
 	r.stepsMu.Lock()
@@ -117,9 +121,10 @@ func (r *rig) acquire(resource string, change func(g *locking.Grant)) *locking.L
 	return r.keeper.Keep(g)
 }
 
-func (r *rig) rivalGets(resource string) bool {
+// rivalGets reports whether another owner can take the resource "a" now.
+func (r *rig) rivalGets() bool {
 	r.Helper()
-	res, err := r.memory.Acquire(r.Context(), []locking.AcquireRequest{{Resource: resource, Owner: "B", TTL: bubbleTTL}})
+	res, err := r.memory.Acquire(r.Context(), []locking.AcquireRequest{{Resource: "a", Owner: "B", TTL: bubbleTTL}})
 	require.NoError(r, err)
 	return res[0].Acquired
 }

@@ -14,15 +14,9 @@ const liteUnit = time.Millisecond
 // refuses statements above 1,000,000 bytes.
 const liteChunk = 400_000
 
-type sqlite struct {
-	db bun.IDB
-	tx bool
-}
+type sqlite struct{ session }
 
-func newSQLite(db bun.IDB) *sqlite {
-	_, tx := db.(bun.Tx)
-	return &sqlite{db: db, tx: tx}
-}
+func newSQLite(db bun.IDB) *sqlite { return &sqlite{newSession(db, liteUnit)} }
 
 // inTx runs f under the write lock: in the caller's transaction when there is one, else in its own.
 func (s *sqlite) inTx(ctx context.Context, f func(ctx context.Context, s *sqlite) error) error {
@@ -128,7 +122,7 @@ func (s *sqlite) grant(ctx context.Context, reqs []AcquireRequest) ([]AcquireRes
 func (s *sqlite) write(ctx context.Context, g granting, now int64) error {
 	size := func(w wireGrant) int { return len(w.Resource) + len(w.Owner) + len(w.Metadata) + 64 }
 	rows, err := inChunks(g.grants, size, func(batch string) ([]row, error) {
-		return queryRows(ctx, s.db, liteUnit, liteGrant, batch, now)
+		return s.query(ctx, liteGrant, batch, now)
 	})
 	if err != nil {
 		return err
@@ -172,7 +166,7 @@ func inChunks[T any](items []T, size func(T) int, run func(batch string) ([]row,
 
 func (s *sqlite) look(ctx context.Context, names []string) (map[string]*row, error) {
 	rows, err := inChunks(names, func(n string) int { return len(n) + 4 }, func(batch string) ([]row, error) {
-		return queryRows(ctx, s.db, liteUnit, liteLook, batch)
+		return s.query(ctx, liteLook, batch)
 	})
 	return byResource(rows), err
 }
@@ -227,7 +221,7 @@ func (s *sqlite) Release(ctx context.Context, claims []Claim) ([]ClaimResult, er
 func (s *sqlite) change(ctx context.Context, claims []Claim, query string) (map[string]*row, error) {
 	size := func(w wireClaim) int { return len(w.Resource) + len(w.Owner) + 64 }
 	rows, err := inChunks(sortedClaims(claims, liteUnit), size, func(batch string) ([]row, error) {
-		return queryRows(ctx, s.db, liteUnit, query, batch)
+		return s.query(ctx, query, batch)
 	})
 	return byResource(rows), err
 }
@@ -246,7 +240,7 @@ func (s *sqlite) List(ctx context.Context, f ListFilter) ([]Record, error) {
 		state = liteAbandoned
 	}
 	from, to := rangeOf(f.Prefix)
-	rows, err := queryRows(ctx, s.db, liteUnit, fmt.Sprintf(liteList, state), from, to, f.After, f.Owner, f.Limit)
+	rows, err := s.query(ctx, fmt.Sprintf(liteList, state), from, to, f.After, f.Owner, f.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("locking: list: %w", err)
 	}
@@ -254,7 +248,7 @@ func (s *sqlite) List(ctx context.Context, f ListFilter) ([]Record, error) {
 }
 
 func (s *sqlite) ForceRelease(ctx context.Context, f Force) (Record, error) {
-	rows, err := queryRows(ctx, s.db, liteUnit, liteForce, f.Resource, f.FencingToken, f.Immediate)
+	rows, err := s.query(ctx, liteForce, f.Resource, f.FencingToken, f.Immediate)
 	if err == nil && len(rows) == 0 {
 		var seen map[string]*row
 		if seen, err = s.look(ctx, []string{f.Resource}); seen[f.Resource] != nil {
@@ -273,5 +267,5 @@ func (s *sqlite) Purge(ctx context.Context, olderThan time.Duration, limit int) 
 }
 
 func (s *sqlite) Now(ctx context.Context) (time.Time, error) {
-	return queryTime(ctx, s.db, liteUnit, liteClock)
+	return s.clock(ctx, liteClock)
 }

@@ -112,11 +112,23 @@ type row struct {
 	replaced sql.NullString
 }
 
-// queryRows runs a statement whose columns are
+// session is a database, or a transaction in it, and how it keeps time.
+type session struct {
+	db   bun.IDB
+	unit time.Duration
+	tx   bool // db is the caller's transaction
+}
+
+func newSession(db bun.IDB, unit time.Duration) session {
+	_, tx := db.(bun.Tx)
+	return session{db, unit, tx}
+}
+
+// query runs a statement whose columns are
 // done, replaced, id, resource, owner, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, now;
 // times are integers in the database's unit, so that no session's TimeZone or DateStyle can change them.
-func queryRows(ctx context.Context, db bun.IDB, unit time.Duration, query string, args ...any) (_ []row, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+func (s session) query(ctx context.Context, query string, args ...any) (_ []row, err error) {
+	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +139,7 @@ func queryRows(ctx context.Context, db bun.IDB, unit time.Duration, query string
 	}()
 	var out []row
 	for rows.Next() {
-		r, err := scanRow(rows, unit)
+		r, err := scanRow(rows, s.unit)
 		if err != nil {
 			return nil, err
 		}
@@ -190,13 +202,13 @@ func rangeOf(prefix string) (from, to string) {
 
 const utf8Max = 4 // bytes of the highest character
 
-// queryTime reads one integer time.
-func queryTime(ctx context.Context, db bun.IDB, unit time.Duration, query string) (time.Time, error) {
+// clock reads one integer time.
+func (s session) clock(ctx context.Context, query string) (time.Time, error) {
 	var n int64
-	if err := db.QueryRowContext(ctx, query).Scan(&n); err != nil {
+	if err := s.db.QueryRowContext(ctx, query).Scan(&n); err != nil {
 		return time.Time{}, fmt.Errorf("locking: read the database's clock: %w", err)
 	}
-	return instant(n, unit), nil
+	return instant(n, s.unit), nil
 }
 
 // forceAnswer turns the row that a force-release saw, or none, into its answer.
