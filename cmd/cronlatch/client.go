@@ -10,23 +10,19 @@ import (
 	"github.com/cronlatch/cronlatch/migrations"
 )
 
-// patience is how long a client command waits for the database before it ends with exitUnavailable. A daemon waits;
-// a person or a script wants to know.
-const patience = 5 * time.Second
-
 // withTarget opens the database, brings an empty one to the schema, and calls f. Its context lasts as long as the
 // command's patience.
 func (a *app) withTarget(ctx context.Context, target database.Target, f func(ctx context.Context, db *database.DB) error) error {
-	db, err := database.Open(target, database.Options{AppName: "cronlatch client", MaxConns: 2, RenewConns: 1, StatementTimeout: patience})
+	db, err := database.Open(target, database.Options{AppName: "cronlatch client", MaxConns: 2, RenewConns: 1, StatementTimeout: a.Patience})
 	if err != nil {
 		return &failure{code: exitConfig, err: err}
 	}
-	calls, cancel := context.WithTimeout(ctx, patience)
+	calls, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	if err = whileBusy(calls, func(ctx context.Context) error { return migrateEmpty(ctx, db) }); err == nil {
 		err = f(calls, db)
 	}
-	return errors.Join(a.explain(ctx, target, err), db.Close())
+	return errors.Join(a.explain(calls, target, err), db.Close())
 }
 
 // withDatabase is withTarget for the database that flags, environment and file name.
@@ -38,16 +34,21 @@ func (a *app) withDatabase(ctx context.Context, f func(ctx context.Context, db *
 	return a.withTarget(ctx, target, f)
 }
 
-// explain makes a sentence of a database that cannot be reached. The end of the user's patience is not one.
-func (*app) explain(ctx context.Context, target database.Target, err error) error {
-	if err == nil || ctx.Err() != nil {
+// explain makes a sentence of a database that cannot be reached in time. calls is the context of the calls: when the
+// user ended it, that is what happened.
+func (*app) explain(calls context.Context, target database.Target, err error) error {
+	switch {
+	case err == nil || errors.Is(calls.Err(), context.Canceled):
 		return err
-	}
-	if database.Unavailable(err) || database.Retryable(err) || errors.Is(err, context.DeadlineExceeded) {
+	case errors.Is(calls.Err(), context.DeadlineExceeded), database.Unavailable(err), database.Retryable(err), errors.Is(err, context.DeadlineExceeded):
+		if _, ok := errors.AsType[*failure](err); ok {
+			return err
+		}
 		return fail(exitUnavailable, "the database %s cannot be reached: %w", target, err).
 			withHint("is it running? --database-url or DATABASE_URL names another")
+	default:
+		return err
 	}
-	return err
 }
 
 // busyPause is between two tries on a database that others keep busy: several first clients of one SQLite file.
@@ -70,19 +71,24 @@ func whileBusy(ctx context.Context, try func(context.Context) error) error {
 
 // migrateEmpty migrates a database that is empty. An older schema is left to a deliberate `migrate up` or to a daemon.
 func migrateEmpty(ctx context.Context, db *database.DB) error {
-	err := migrations.Check(ctx, db.Main)
-	if !errors.Is(err, migrations.ErrPending) {
+	empty, err := isEmpty(ctx, db)
+	if err != nil {
 		return err
 	}
-	list, serr := migrations.Status(ctx, db.Main)
-	if serr != nil {
-		return serr
+	if empty {
+		if err := migrations.Up(ctx, db.Main); err != nil {
+			return fmt.Errorf("preparing the empty database: %w", err)
+		}
 	}
-	if len(list) > 0 && list[0].AppliedAt != nil {
+	// Only now: another first client may have migrated it since isEmpty looked.
+	if err = migrations.Check(ctx, db.Main); errors.Is(err, migrations.ErrPending) {
 		return &failure{code: exitFailure, err: err, hint: "`cronlatch migrate up` brings it to this version"}
 	}
-	if err := migrations.Up(ctx, db.Main); err != nil {
-		return fmt.Errorf("preparing the empty database: %w", err)
-	}
-	return nil
+	return err
+}
+
+// isEmpty reports whether nothing was ever migrated.
+func isEmpty(ctx context.Context, db *database.DB) (bool, error) {
+	list, err := migrations.Status(ctx, db.Main)
+	return err == nil && len(list) > 0 && list[0].AppliedAt == nil, err
 }

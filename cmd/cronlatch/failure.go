@@ -92,6 +92,14 @@ func classify(err error) *failure {
 	}
 }
 
+// settled gives an error its meaning here, so that no caller finds another one for it.
+func settled(err error) error {
+	if err == nil {
+		return nil
+	}
+	return classify(err)
+}
+
 func isProblems(err error) bool {
 	_, ok := errors.AsType[*configs.Errors](err)
 	return ok

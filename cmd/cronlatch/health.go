@@ -98,7 +98,7 @@ func reachable(listen string) string {
 const answerLimit = 64 << 10
 
 func (a *app) askHealth(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

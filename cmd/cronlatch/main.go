@@ -23,8 +23,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/internal/supervisor"
 )
+
+// patience of the client commands; see process.
+const patience = 5 * time.Second
 
 func main() { os.Exit(start(os.Args)) }
 
@@ -41,7 +45,7 @@ func start(args []string) int {
 	ctx, hurry, stop := endings(context.Background())
 	defer stop()
 	return run(ctx, process{
-		Args: args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Now: time.Now, Hurry: hurry,
+		Args: args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: output.IsTerminal(os.Stdout),
+		Getenv: os.Getenv, Now: time.Now, Patience: patience, Hurry: hurry,
 	})
 }

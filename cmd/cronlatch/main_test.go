@@ -33,6 +33,9 @@ func testNow() time.Time { return time.Date(2026, 3, 8, 5, 0, 0, 0, time.UTC) }
 type world struct {
 	dir string
 	env map[string]string
+	// patience is long unless it is what the test is about: the machine may be busy.
+	patience time.Duration
+	terminal bool
 }
 
 // answer is what one command did.
@@ -44,7 +47,7 @@ type answer struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{dir: t.TempDir(), env: map[string]string{}}
+	return &world{dir: t.TempDir(), env: map[string]string{}, patience: time.Minute}
 }
 
 // write makes the configuration file.
@@ -53,11 +56,9 @@ func (w *world) write(t *testing.T, yaml string) {
 	w.file(t, "cronlatch.yaml", yaml)
 }
 
-func (w *world) file(t *testing.T, name, text string) string {
+func (w *world) file(t *testing.T, name, text string) {
 	t.Helper()
-	path := filepath.Join(w.dir, name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
 }
 
 func (w *world) run(t *testing.T, args ...string) answer {
@@ -69,7 +70,7 @@ func (w *world) runIn(ctx context.Context, args ...string) answer {
 	var out, errors bytes.Buffer
 	code := run(ctx, process{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errors,
-		Getenv: func(name string) string { return w.env[name] }, Dir: w.dir, Now: testNow,
+		Getenv: func(name string) string { return w.env[name] }, Dir: w.dir, Now: testNow, Patience: w.patience, Terminal: w.terminal,
 	})
 	return answer{code, out.String(), strings.ReplaceAll(errors.String(), w.dir+string(filepath.Separator), "DIR/")}
 }

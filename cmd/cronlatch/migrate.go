@@ -62,14 +62,14 @@ func (a *app) withBareDatabase(ctx context.Context, f func(context.Context, *dat
 	if err != nil {
 		return &failure{code: exitConfig, err: err}
 	}
-	if err = ping(ctx, db); err == nil {
+	if err = a.ping(ctx, db); err == nil {
 		err = f(ctx, db)
 	}
 	return errors.Join(a.explain(ctx, target, err), db.Close())
 }
 
-func ping(ctx context.Context, db *database.DB) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (a *app) ping(ctx context.Context, db *database.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
 	return whileBusy(ctx, func(ctx context.Context) error {
 		if err := db.Main.PingContext(ctx); err != nil {

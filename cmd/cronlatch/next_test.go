@@ -35,58 +35,82 @@ func TestNext(t *testing.T) {
 		out, errors string
 	}{
 		{
-			"a gap, for people", []string{"--schedule", "30 2 * * *", "--timezone", "America/New_York", "--from", "2026-03-07T12:00:00-05:00", "-n", "2"}, exitOK,
+			"a gap, for people",
+			[]string{"--schedule", "30 2 * * *", "--timezone", "America/New_York", "--from", "2026-03-07T12:00:00-05:00", "-n", "2"},
+			exitOK,
 			"DAY  LOCAL                       UTC                   FROM NOW  NOTE\n" +
 				"Sun  2026-03-08 03:00:00 -04:00  2026-03-08 07:00:00Z  in 2h     clocks go forward: 02:00-03:00 is missing\n" +
 				"Mon  2026-03-09 02:30:00 -04:00  2026-03-09 06:30:00Z  in 1d1h\n", "",
 		},
 		{
-			"a gap, skipped", []string{"--schedule", "30 2 * * *", "--timezone", "America/New_York", "--dst", "skip", "--from", "2026-03-07T12:00:00-05:00", "-n", "1"}, exitOK,
+			"a gap, skipped",
+			[]string{"--schedule", "30 2 * * *", "--timezone", "America/New_York", "--dst", "skip", "--from", "2026-03-07T12:00:00-05:00", "-n", "1"},
+			exitOK,
 			"DAY  LOCAL                       UTC                   FROM NOW  NOTE\n" +
 				"Mon  2026-03-09 02:30:00 -04:00  2026-03-09 06:30:00Z  in 1d1h   clocks changed: -05:00 became -04:00\n", "",
 		},
 		{
-			"a doubled hour", []string{"--schedule", "0 * * * *", "--timezone", "America/New_York", "--from", "2026-11-01T00:30:00-04:00", "-n", "3"}, exitOK,
+			"a doubled hour",
+			[]string{"--schedule", "0 * * * *", "--timezone", "America/New_York", "--from", "2026-11-01T00:30:00-04:00", "-n", "3"},
+			exitOK,
 			"DAY  LOCAL                       UTC                   FROM NOW   NOTE\n" +
 				"Sun  2026-11-01 01:00:00 -04:00  2026-11-01 05:00:00Z  in 238d    clocks go back: the first 01:00\n" +
 				"Sun  2026-11-01 01:00:00 -05:00  2026-11-01 06:00:00Z  in 238d1h  clocks went back: the second 01:00\n" +
 				"Sun  2026-11-01 02:00:00 -05:00  2026-11-01 07:00:00Z  in 238d2h\n", "",
 		},
 		{
-			"UTC has an offset, too", []string{"--schedule", "0 0 13 * 5", "--from", "2026-05-01T00:00:00Z", "-n", "1", "-o", "ndjson"}, exitOK,
+			"UTC has an offset, too",
+			[]string{"--schedule", "0 0 13 * 5", "--from", "2026-05-01T00:00:00Z", "-n", "1", "-o", "ndjson"},
+			exitOK,
 			`{"at":"2026-05-08T00:00:00+00:00"}` + "\n", "",
 		},
 		{
-			"names", []string{"--schedule", "*/20 * * * * *", "--seconds", "-n", "2", "-o", "name"}, exitOK,
+			"names",
+			[]string{"--schedule", "*/20 * * * * *", "--seconds", "-n", "2", "-o", "name"},
+			exitOK,
 			"2026-03-08T05:00:20+00:00\n2026-03-08T05:00:40+00:00\n", "",
 		},
 		{
-			"yaml", []string{"--schedule", "@daily", "-n", "1", "-o", "yaml"}, exitOK,
+			"yaml",
+			[]string{"--schedule", "@daily", "-n", "1", "-o", "yaml"},
+			exitOK,
 			"- at: \"2026-03-09T00:00:00+00:00\"\n", "",
 		},
 		{
-			"a bad field", []string{"--schedule", "0 61 * * *"}, exitUsage, "",
+			"a bad field",
+			[]string{"--schedule", "0 61 * * *"},
+			exitUsage, "",
 			"cronlatch: hour 61 is outside 0-23 in \"0 61 * * *\"  [schedule]\ncronlatch:   0 61 * * *\ncronlatch:     ^~\n",
 		},
 		{
-			"a bad zone", []string{"--schedule", "@daily", "--timezone", "Europe/Berlim"}, exitUsage, "",
+			"a bad zone",
+			[]string{"--schedule", "@daily", "--timezone", "Europe/Berlim"},
+			exitUsage, "",
 			"cronlatch: ",
 		},
 		{
-			"a bad policy", []string{"--schedule", "@daily", "--dst", "twice"}, exitUsage, "",
+			"a bad policy",
+			[]string{"--schedule", "@daily", "--dst", "twice"},
+			exitUsage, "",
 			"cronlatch: invalid argument \"twice\" for \"--dst\" flag: it must be one of once, skip, both\ncronlatch: \"cronlatch next --help\" lists the flags\n",
 		},
 		{"an empty schedule", []string{"--schedule", ""}, exitUsage, "", "cronlatch: "},
 		{
-			"a job of the file", []string{"backup:db", "-n", "1", "-o", "name"}, exitOK,
+			"a job of the file",
+			[]string{"backup:db", "-n", "1", "-o", "name"},
+			exitOK,
 			"2026-03-08T03:00:00-04:00\n", "",
 		},
 		{
-			"a job without a schedule", []string{"by-hand"}, exitFailure, "",
+			"a job without a schedule",
+			[]string{"by-hand"},
+			exitFailure, "",
 			"cronlatch: the job \"by-hand\" has no schedule\ncronlatch: `cronlatch run by-hand` runs it by hand\n",
 		},
 		{
-			"a job that is not there", []string{"backup-db"}, exitFailure, "",
+			"a job that is not there",
+			[]string{"backup-db"},
+			exitFailure, "",
 			"cronlatch: unknown job \"backup-db\" in DIR/cronlatch.yaml, did you mean \"backup:db\"?\n",
 		},
 	} {

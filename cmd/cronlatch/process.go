@@ -15,9 +15,13 @@ type process struct {
 	Args           []string // without the program's name
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	Terminal       bool // Stdout is a terminal: text from users must not act on it
 	Getenv         func(string) string
 	Dir            string           // where relative paths start; "" is the working directory
 	Now            func() time.Time // for what is shown; decisions are made by the database's clock
+	// Patience is how long a client command waits for the database or the daemon before it ends with exitUnavailable. A
+	// daemon waits; a person or a script wants to know.
+	Patience time.Duration
 	// Hurry is closed when the user asks a second time for the end. nil never is.
 	Hurry <-chan struct{}
 }
@@ -61,5 +65,5 @@ func (a *app) path(name string) string {
 
 // answer is how a list goes to stdout.
 func (a *app) answer(f output.Format) output.Options {
-	return output.Options{Writer: a.Stdout, Format: f, Color: a.global.color.Enabled(a.Stdout, a.Getenv)}
+	return output.Options{Writer: a.Stdout, Format: f, Color: a.global.color.Enabled(a.Terminal, a.Getenv)}
 }

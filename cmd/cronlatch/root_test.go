@@ -28,7 +28,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"--xyzzy", "unknown flag: --xyzzy\ncronlatch: \"cronlatch --help\" lists the flags"},
 		{"jobs list -x", "unknown shorthand flag: 'x' in -x\ncronlatch: \"cronlatch jobs list --help\" lists the flags"},
 		{"jobs list extra", "jobs list takes no arguments, and got \"extra\""},
-		{"runs list --state runing", "invalid argument \"runing\" for \"--state\" flag: it must be one of pending, running, held, finished, did you mean \"running\"?\ncronlatch: \"cronlatch runs list --help\" lists the flags"},
+		{"runs list --state finishd", "invalid argument \"finishd\" for \"--state\" flag: it must be one of pending, running, held, finished, did you mean \"finished\"?\ncronlatch: \"cronlatch runs list --help\" lists the flags"},
 		{"jobs list -o jsno", "invalid argument \"jsno\" for \"-o, --output\" flag: it must be one of table, json, ndjson, yaml, name, did you mean \"json\"?\ncronlatch: \"cronlatch jobs list --help\" lists the flags"},
 		{"runs list --since 3x", "invalid argument \"3x\" for \"--since\" flag: \"3x\" is neither a duration (90m, 3d, 2w) nor a time like 2026-03-07T12:00:00-05:00\ncronlatch: \"cronlatch runs list --help\" lists the flags"},
 		{"runs list --since -3h", "invalid argument \"-3h\" for \"--since\" flag: \"-3h\" is neither a duration (90m, 3d, 2w) nor a time like 2026-03-07T12:00:00-05:00\ncronlatch: \"cronlatch runs list --help\" lists the flags"},

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronlatch/cronlatch/configs"
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -49,39 +50,70 @@ func (a *app) trigger(ctx context.Context, name string, f triggerFlags) error {
 	if err != nil {
 		return err
 	}
-	job, err := config.Job(name)
+	job, err := runnable(config, name)
 	if err != nil {
-		return fail(exitFailure, "%w", err).withHint("`cronlatch jobs list` shows the jobs")
-	}
-	if !job.Enabled {
-		return fail(exitFailure, "the job %q is disabled, and no replica would take the run", name).
-			withHint("`enabled: true` in %s enables it", config.Path)
+		return err
 	}
 	target, err := a.targetOf(config)
 	if err != nil {
 		return err
 	}
+	request := jobs.TriggerRequest{Job: job, RequestID: f.key(), RequestedBy: requester()}
 	return a.withTarget(ctx, target, func(calls context.Context, db *database.DB) error {
 		ledger, err := jobs.OpenLedger(db.Main)
 		if err != nil {
 			return err
 		}
-		run, err := ledger.Trigger(calls, jobs.TriggerRequest{Job: job, RequestID: f.key(), RequestedBy: requester()})
-		if err != nil || f.detach {
-			return errors.Join(err, a.showTriggered(run, f, err == nil))
-		}
-		locks, err := locking.NewStore(db.Main)
-		if err != nil {
+		run, err := ledger.Trigger(calls, request)
+		switch {
+		case database.Unknown(err):
+			return unanswered(ctx, err, request.RequestID)
+		case err != nil:
 			return err
+		case f.detach:
+			return a.showRun(run, f.format)
 		}
-		// From here on the user's own patience counts, so this is ctx and not calls.
-		w := &waiter{runs: ledger, locks: locks, say: a.say}
-		run, err = w.wait(ctx, run)
-		if err != nil {
-			return err
-		}
-		return a.conclude(ctx, ledger, run, f.format)
+		return settled(a.follow(ctx, db, run, f.format)) // ctx: from here on the user's own patience counts
 	})
+}
+
+// unanswered says that the run may be there or not, and how to find out without making a second one.
+func unanswered(ctx context.Context, err error, requestID string) *failure {
+	f := fail(exitUnavailable, "the database gave no answer: %w", err)
+	if ctx.Err() != nil {
+		f = fail(exitInterrupted, "interrupted before the database answered")
+	}
+	return f.withHint("the run may be in the ledger all the same; asking again with --request-id %s finds it", requestID)
+}
+
+// runnable is the job, when a replica would take a run of it.
+func runnable(config *configs.Config, name string) (*jobs.Job, error) {
+	job, err := config.Job(name)
+	if err != nil {
+		return nil, fail(exitFailure, "%w", err).withHint("`cronlatch jobs list` shows the jobs")
+	}
+	if !job.Enabled {
+		return nil, fail(exitFailure, "the job %q is disabled, and no replica would take the run", name).
+			withHint("`enabled: true` in %s enables it", config.Path)
+	}
+	return job, nil
+}
+
+// follow waits for the end of the run and tells it.
+func (a *app) follow(ctx context.Context, db *database.DB, run jobs.Run, f output.Format) error {
+	ledger, err := jobs.OpenLedger(db.Main)
+	if err != nil {
+		return err
+	}
+	locks, err := locking.NewStore(db.Main)
+	if err != nil {
+		return err
+	}
+	w := &waiter{runs: ledger, locks: locks, say: a.say, patience: a.Patience}
+	if run, err = w.wait(ctx, run); err != nil {
+		return err
+	}
+	return a.conclude(ctx, ledger, run, f)
 }
 
 // key is the request's idempotency key.
@@ -90,13 +122,6 @@ func (f triggerFlags) key() string {
 		return f.requestID
 	}
 	return rand.Text()
-}
-
-func (a *app) showTriggered(run jobs.Run, f triggerFlags, ok bool) error {
-	if !ok {
-		return nil
-	}
-	return a.showRun(run, f.format)
 }
 
 // showRun prints the run; for people and scripts its id is enough.
@@ -108,7 +133,7 @@ func (a *app) showRun(run jobs.Run, f output.Format) error {
 // conclude prints what the job printed, says how it ended, and gives its exit code.
 func (a *app) conclude(ctx context.Context, ledger outputReader, run jobs.Run, f output.Format) error {
 	if f == output.Table {
-		calls, cancel := context.WithTimeout(ctx, patience)
+		calls, cancel := context.WithTimeout(ctx, a.Patience)
 		defer cancel()
 		out, err := ledger.Output(calls, run.ID)
 		if err != nil {
@@ -137,11 +162,17 @@ func (a *app) showOutput(out jobs.Output) error {
 	if dropped := out.Total - int64(len(out.Head)+len(out.Tail)); dropped > 0 {
 		a.say("... %d of %d bytes were not kept here ...", dropped, out.Total)
 	}
-	return a.showBytes(out.Tail)
+	if err := a.showBytes(out.Tail); err != nil {
+		return err
+	}
+	if text := string(out.Head) + string(out.Tail); a.Terminal && text != "" && !strings.HasSuffix(text, "\n") {
+		return a.showBytes([]byte("\n")) // what is said next begins a line
+	}
+	return nil
 }
 
 func (a *app) showBytes(b []byte) error {
-	if output.IsTerminal(a.Stdout) {
+	if a.Terminal {
 		b = []byte(output.CleanLines(string(b)))
 	}
 	if _, err := a.Stdout.Write(b); err != nil {

@@ -35,6 +35,8 @@ type waiter struct {
 	runs  runReader
 	locks lockReader
 	say   func(format string, args ...any)
+	// patience is how long the database may be away; see process.
+	patience time.Duration
 
 	noticed bool // the user was told why nothing happens
 	running bool // the user was told where it runs
@@ -58,7 +60,7 @@ func (w *waiter) wait(ctx context.Context, run jobs.Run) (jobs.Run, error) {
 			w.progress(ctx, &run, time.Since(began))
 		case !passing(err):
 			return run, err
-		case time.Since(answered) >= patience:
+		case time.Since(answered) >= w.patience:
 			return run, fail(exitUnavailable, "the database went away: %w", err).
 				withHint("run %d goes on without this command; %s", run.ID, howToSee(&run))
 		}
@@ -72,7 +74,7 @@ func (w *waiter) wait(ctx context.Context, run jobs.Run) (jobs.Run, error) {
 
 // look asks once. ended says that no attempt follows.
 func (w *waiter) look(ctx context.Context, run jobs.Run) (next jobs.Run, ended bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	run, err = w.runs.Get(ctx, run.ID)
 	if err != nil || run.State != jobs.StateFinished {
@@ -106,7 +108,7 @@ func (w *waiter) progress(ctx context.Context, run *jobs.Run, waited time.Durati
 }
 
 func (w *waiter) whyPending(ctx context.Context, run *jobs.Run) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	if lock, err := w.locks.Get(ctx, run.Resource); err == nil {
 		return "run " + runID(run) + " waits for the lock " + run.Resource + ", which is held since " + stamp(lock.AcquiredAt) +

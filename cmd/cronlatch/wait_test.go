@@ -50,14 +50,14 @@ func pending() jobs.Run {
 	return jobs.Run{ID: 17, Job: "backup:db", Occurrence: "m:x", Attempt: 1, Resource: "backup:db", State: jobs.StatePending}
 }
 
-func runningOn(replica string) jobs.Run {
+func running() jobs.Run {
 	r := pending()
-	r.State, r.Replica = jobs.StateRunning, replica
+	r.State, r.Replica = jobs.StateRunning, "b"
 	return r
 }
 
 func finished(o jobs.Outcome, reason jobs.Reason) jobs.Run {
-	r := runningOn("b")
+	r := running()
 	r.State, r.Outcome, r.Reason = jobs.StateFinished, o, reason
 	return r
 }
@@ -87,7 +87,7 @@ func waitFor(t *testing.T, locks fakeLocks, interrupt time.Duration, rows func(s
 			time.AfterFunc(interrupt, cancel)
 		}
 		ledger := &fakeLedger{began: time.Now(), rows: rows}
-		waiter := &waiter{runs: ledger, locks: locks, say: func(format string, args ...any) { w.said = append(w.said, fmt.Sprintf(format, args...)) }}
+		waiter := &waiter{runs: ledger, locks: locks, patience: patience, say: func(format string, args ...any) { w.said = append(w.said, fmt.Sprintf(format, args...)) }}
 		w.run, w.err = waiter.wait(ctx, pending())
 		w.took, w.asks = time.Since(ledger.began), ledger.asked
 	})
@@ -101,7 +101,7 @@ func TestWaitUntilFinished(t *testing.T) {
 		case since < 500*time.Millisecond:
 			return []jobs.Run{pending()}, nil
 		case since < 2*time.Second:
-			return []jobs.Run{runningOn("b")}, nil
+			return []jobs.Run{running()}, nil
 		default:
 			return []jobs.Run{finished(jobs.OutcomeSucceeded, "")}, nil
 		}
@@ -129,7 +129,7 @@ func TestWaitSaysThatNoReplicaTookIt(t *testing.T) {
 
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
-	w := waitFor(t, nil, 1100*time.Millisecond, func(time.Duration) ([]jobs.Run, error) { return []jobs.Run{runningOn("b")}, nil })
+	w := waitFor(t, nil, 1100*time.Millisecond, func(time.Duration) ([]jobs.Run, error) { return []jobs.Run{running()}, nil })
 	f, ok := errors.AsType[*failure](w.err)
 	require.True(t, ok)
 	assert.Equal(t, 130, f.code)
@@ -144,15 +144,24 @@ func TestWaitFollowsTheNextAttempt(t *testing.T) {
 		lost := finished(jobs.OutcomeLost, jobs.ReasonReplicaLost)
 		other := second(finished(jobs.OutcomeFailed, jobs.ReasonExit))
 		other.Occurrence, other.ID = "m:other", 99
-		if since < time.Second {
+		switch {
+		case since < time.Second:
+			return []jobs.Run{other, running()}, nil
+		case since < 2*time.Second:
 			return []jobs.Run{other, second(pending()), lost}, nil
+		case since < 3*time.Second:
+			return []jobs.Run{other, second(running()), lost}, nil
+		default:
+			return []jobs.Run{other, second(finished(jobs.OutcomeSucceeded, "")), lost}, nil
 		}
-		done := second(finished(jobs.OutcomeSucceeded, ""))
-		return []jobs.Run{other, done, lost}, nil
 	})
 	require.NoError(t, w.err)
 	assert.Equal(t, int64(18), w.run.ID)
-	assert.Equal(t, []string{"run 17 of backup:db was lost: its replica is gone on replica b; attempt 2 follows as run 18"}, w.said)
+	assert.Equal(t, []string{
+		"run 17 of backup:db is running on replica b",
+		"run 17 of backup:db on replica b was lost: its replica is gone; attempt 2 follows as run 18",
+		"run 18 of backup:db is running on replica b",
+	}, w.said)
 }
 
 func TestWaitEndsAtAHeldAttempt(t *testing.T) {
@@ -177,7 +186,7 @@ func TestWaitThroughAnOutage(t *testing.T) {
 			return nil, away
 		}
 		if since < 6*time.Second {
-			return []jobs.Run{runningOn("b")}, nil
+			return []jobs.Run{running()}, nil
 		}
 		return []jobs.Run{finished(jobs.OutcomeSucceeded, "")}, nil
 	})
@@ -187,7 +196,7 @@ func TestWaitThroughAnOutage(t *testing.T) {
 		if since > time.Second {
 			return nil, away
 		}
-		return []jobs.Run{runningOn("b")}, nil
+		return []jobs.Run{running()}, nil
 	})
 	f, ok := errors.AsType[*failure](long.err)
 	require.True(t, ok)
@@ -238,10 +247,13 @@ func TestExitCodeOfARun(t *testing.T) {
 		r := finished(c.outcome, c.reason)
 		c.with(&r)
 		assert.Equal(t, c.code, exitCodeOf(&r), c.text)
-		assert.Equal(t, "run 17 of backup:db "+c.text+" on replica b", ending(&r))
+		assert.Equal(t, "run 17 of backup:db on replica b "+c.text, ending(&r))
 	}
 	started, ended := testNow(), testNow().Add(1250*time.Millisecond)
 	r := finished(jobs.OutcomeSucceeded, "")
 	r.StartedAt, r.FinishedAt = &started, &ended
-	assert.Equal(t, "run 17 of backup:db succeeded after 1.3s on replica b", ending(&r))
+	assert.Equal(t, "run 17 of backup:db on replica b succeeded after 1.3s", ending(&r))
+	code3 := finished(jobs.OutcomeFailed, jobs.ReasonExit)
+	code3.StartedAt, code3.FinishedAt, code3.ExitCode = &started, &ended, new(3)
+	assert.Equal(t, "run 17 of backup:db on replica b failed after 1.3s: exit code 3", ending(&code3))
 }

@@ -195,10 +195,30 @@ func TestClean(t *testing.T) {
 
 func TestColor(t *testing.T) {
 	t.Parallel()
-	empty := func(string) string { return "" }
-	assert.True(t, output.ColorAlways.Enabled(&bytes.Buffer{}, empty))
-	assert.False(t, output.ColorNever.Enabled(&bytes.Buffer{}, empty))
-	assert.False(t, output.ColorAuto.Enabled(&bytes.Buffer{}, empty))
+	env := func(name, value string) func(string) string {
+		return func(asked string) string {
+			if asked == name {
+				return value
+			}
+			return ""
+		}
+	}
+	for _, c := range []struct {
+		mode     output.ColorMode
+		terminal bool
+		env      func(string) string
+		want     bool
+	}{
+		{output.ColorAlways, false, env("NO_COLOR", "1"), true},
+		{output.ColorNever, true, env("", ""), false},
+		{output.ColorAuto, false, env("", ""), false},
+		{output.ColorAuto, true, env("", ""), true},
+		{output.ColorAuto, true, env("NO_COLOR", ""), true},
+		{output.ColorAuto, true, env("NO_COLOR", "1"), false},
+		{output.ColorAuto, true, env("TERM", "dumb"), false},
+	} {
+		assert.Equal(t, c.want, c.mode.Enabled(c.terminal, c.env), "%+v", c)
+	}
 	assert.Equal(t, "x", output.Plain.Paint("x"))
 	assert.Empty(t, output.Bad.Paint(""))
 }

@@ -27,8 +27,8 @@ const (
 	ColorNever  ColorMode = "never"
 )
 
-// Enabled decides for one writer.
-func (m ColorMode) Enabled(w io.Writer, getenv func(string) string) bool {
+// Enabled decides for a writer that is a terminal or not.
+func (m ColorMode) Enabled(terminal bool, getenv func(string) string) bool {
 	switch m {
 	case ColorAlways:
 		return true
@@ -36,5 +36,5 @@ func (m ColorMode) Enabled(w io.Writer, getenv func(string) string) bool {
 		return false
 	case ColorAuto:
 	}
-	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && IsTerminal(w)
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && terminal
 }
