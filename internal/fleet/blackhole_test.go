@@ -48,7 +48,7 @@ func TestBlackHoledHolders(t *testing.T) {
 		require.NoError(t, e.err)
 		margin := e.granted - e.canceled
 		assert.Positive(t, margin, "holder %d was told %s after its rival had asked and got the lock", i, -margin)
-		assert.ErrorIs(t, e.cause, locking.ErrLost)
+		require.ErrorIs(t, e.cause, locking.ErrLost)
 		assert.Less(t, e.token, e.rivalToken)
 		smallest = min(smallest, margin)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
-	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/fleet/check"
 	"github.com/cronlatch/cronlatch/internal/fleet/record"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -33,7 +32,7 @@ func longJobs() []Job {
 // it runs a long job.
 func TestKilledAndFrozenReplicas(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		list := append(shortJobs(60), longJobs()...)
 		f := New(t, url, Settings{TTL: faultTTL, Jobs: list})
@@ -56,12 +55,11 @@ func TestKilledAndFrozenReplicas(t *testing.T) {
 		w := check.Window{From: from, Until: f.now().Add(-2 * time.Second)}
 		h := f.Rest()
 		require.NoError(t, check.Calendar(h.Runs, schedules(list), w))
-		require.NoError(t, check.NotRun(h.Runs))
+		require.NoError(t, check.NotRun(h.Runs, faultTTL))
 		require.NoError(t, check.DeadBy(h.Events, killed+faultTTL, unfinishedOf(h.Runs, dead.Name)))
 		require.NoError(t, check.DeadBy(h.Events, stopped+faultTTL, func(id int64) bool { return id == given.ID }))
-		ran, total := check.Share(h.Runs)
-		t.Logf("%d of %d runs have succeeded, %d were lost, by replica: %v", ran, total, countLost(h.Runs), check.PerReplica(h.Runs))
-		assert.Greater(t, ran*100, total*50, "%d of %d runs have succeeded", ran, total)
+		mostly(t, h.Runs, 60)
+		t.Logf("%d were lost", countLost(h.Runs))
 		assert.True(t, claimedAfter(h.Runs, frozen.Name, thawed), "the thawed replica works again")
 	})
 }
@@ -98,7 +96,7 @@ func claimedAfter(runs []jobs.Run, replica string, instant time.Time) bool {
 // A pause that is shorter than what is left of the lock costs nothing.
 func TestShortFreezeLosesNothing(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		const ttl = 6 * time.Second
 		f := New(t, url, Settings{TTL: ttl, Jobs: []Job{{Name: "job", Args: []string{"-for", "8s"}, OnLost: "retry"}}})

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
-	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/fleet/record"
 	"github.com/cronlatch/cronlatch/internal/pgserver"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -23,7 +22,7 @@ func bound(drain time.Duration) time.Duration { return drain + killAfter + 5*tim
 // P9: a running job that ends within drain_timeout ends as if nothing had happened, and its lock is free at once.
 func TestDrainLetsJobsFinish(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		const drain = 20 * time.Second
 		f := New(t, url, Settings{Drain: drain, Jobs: []Job{{Name: "job", Args: []string{"-for", "2s"}, OnLost: "retry"}}})
@@ -43,7 +42,7 @@ func TestDrainLetsJobsFinish(t *testing.T) {
 // another half a minute.
 func TestDrainStopsJobsAndOthersTakeOver(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		const drain = time.Second
 		job := Job{Name: "job", Args: []string{"-for", "50s", "-ignore-term", "-grandchild"}, OnLost: "retry", KillAfter: killAfter}
@@ -69,7 +68,7 @@ func TestDrainStopsJobsAndOthersTakeOver(t *testing.T) {
 // A second SIGTERM means now: a daemon that had a minute leaves within kill_after and a bit.
 func TestSecondSignalMeansNow(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		job := Job{Name: "job", Args: []string{"-for", "50s", "-ignore-term"}, KillAfter: killAfter}
 		f := New(t, url, Settings{Drain: time.Minute, Jobs: []Job{job}})

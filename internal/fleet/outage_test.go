@@ -64,16 +64,16 @@ func TestPostgresRestarts(t *testing.T) {
 
 // waitForNewRuns waits until n runs have been claimed and have succeeded after this moment.
 func (f *Fleet) waitForNewRuns(n int) {
-	f.t.Helper()
+	f.tb.Helper()
 	var newest int64
-	until(f.t, "the database answers", patience, func() bool {
+	until(f.tb, "the database answers", patience, func() bool {
 		runs, err := f.runs()
 		for i := range runs {
 			newest = max(newest, runs[i].ID)
 		}
 		return err == nil
 	})
-	until(f.t, "new runs succeed", patience, func() bool {
+	until(f.tb, "new runs succeed", patience, func() bool {
 		runs, err := f.runs()
 		fresh := slices.DeleteFunc(runs, func(r jobs.Run) bool { return r.ID <= newest || r.Outcome != jobs.OutcomeSucceeded })
 		return err == nil && len(fresh) >= n
@@ -82,7 +82,7 @@ func (f *Fleet) waitForNewRuns(n int) {
 
 // finishLong makes what is left of the long job short: attempts from now on end at once.
 func (f *Fleet) finishLong(list []Job) {
-	f.t.Helper()
+	f.tb.Helper()
 	list[len(list)-1].Args = []string{"-for", "100ms"}
 	f.settings.Jobs = list
 }
@@ -93,14 +93,15 @@ func TestBlackHoledDaemon(t *testing.T) {
 	t.Parallel()
 	server := pgserver.Start(t)
 	proxy := netfault.Listen(t, server.Addr())
-	f := New(t, server.URL(), Settings{TTL: faultTTL, Jobs: []Job{retried(20 * time.Second)}})
+	quick := Job{Name: "quick"}
+	f := New(t, server.URL(), Settings{TTL: faultTTL, Jobs: []Job{retried(20 * time.Second), quick}})
 	direct := f.url
 	f.url = strings.Replace(direct, server.Addr(), proxy.Addr(), 1)
 	a := f.StartReady("a")
 	run := f.WaitAlive(f.Trigger("job").ID, record.Grandchild)
 	f.url = direct
-	f.Configure(Settings{TTL: faultTTL, Jobs: []Job{retried(500 * time.Millisecond)}})
-	f.StartReady("b")
+	f.Configure(Settings{TTL: faultTTL, Jobs: []Job{retried(500 * time.Millisecond), quick}})
+	b := f.StartReady("b")
 
 	proxy.BlackHole()
 	f.WaitRun(run.ID, "the black-holed replica's run is lost", wasLost)
@@ -110,6 +111,9 @@ func TestBlackHoledDaemon(t *testing.T) {
 	require.False(t, a.Ended())
 	proxy.Restore()
 	f.WaitRun(run.ID, "the late outcome is kept aside", func(r *jobs.Run) bool { return r.LateOutcome != nil })
-	a.Says("the database answers again")
-	assert.Len(t, f.Rest().Runs, 2)
+	b.Leave(bound(5 * time.Second))
+	more := f.WaitFinished(f.Trigger("quick").ID)
+	assert.Equal(t, "a", more.Replica, "it works again")
+	assert.Equal(t, jobs.OutcomeSucceeded, more.Outcome)
+	assert.Len(t, f.Rest().Runs, 3)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/cronlatch/cronlatch/configs"
 	"github.com/cronlatch/cronlatch/internal/boottime"
-	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/fleet/check"
 	"github.com/cronlatch/cronlatch/jobs"
 )
@@ -29,7 +28,7 @@ const reportJob = "report:monthly"
 // the month is one of the data's.
 func TestSampleReportIsWrittenOnce(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		f := New(t, url, Settings{})
 		require.NoError(t, os.Remove(f.config()))
@@ -79,7 +78,7 @@ func TestSampleReportIsWrittenOnce(t *testing.T) {
 }
 
 func (f *Fleet) read(elements ...string) string {
-	f.t.Helper()
+	f.tb.Helper()
 	content, err := os.ReadFile(filepath.Join(append([]string{f.dir}, elements...)...))
 	f.must(err)
 	return string(content)
@@ -87,7 +86,7 @@ func (f *Fleet) read(elements ...string) string {
 
 // reschedule moves the report job to one instant, and its offset to a month.
 func (f *Fleet) reschedule(at time.Time, month string) {
-	f.t.Helper()
+	f.tb.Helper()
 	target, err := time.Parse("2006-01", month)
 	f.must(err)
 	months := (at.Year()-target.Year())*12 + int(at.Month()-target.Month())
@@ -96,7 +95,7 @@ func (f *Fleet) reschedule(at time.Time, month string) {
 		`schedule: "0 6 1 * *"`: fmt.Sprintf("schedule: \"%d %d %d %d %d *\"\n    seconds: true", at.Second(), at.Minute(), at.Hour(), at.Day(), at.Month()),
 		`resource_offset: -1mo`: fmt.Sprintf("resource_offset: -%dmo", months),
 	} {
-		require.Equal(f.t, 1, strings.Count(text, old), old)
+		require.Equal(f.tb, 1, strings.Count(text, old), old)
 		text = strings.Replace(text, old, replacement, 1)
 	}
 	f.must(os.WriteFile(f.config(), []byte(text), 0o600))

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
-	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/fleet/check"
 	"github.com/cronlatch/cronlatch/internal/fleet/record"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -24,7 +23,7 @@ func retried(life time.Duration) Job {
 // supervisor. The next attempt begins long before the lock would have expired.
 func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		f := New(t, url, Settings{Jobs: []Job{retried(2 * time.Second)}})
 		a := f.StartReady("a")
@@ -48,7 +47,7 @@ func TestSupervisorKilled(t *testing.T) {
 // latest. The test's job has none, so that it holds on every machine.
 func TestSupervisorAndDaemonKilledTogether(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		job := Job{Name: "job", Args: []string{"-for", "20s", "-ignore-term"}, OnLost: "fail"}
 		f := New(t, url, Settings{TTL: faultTTL, Jobs: []Job{job}})

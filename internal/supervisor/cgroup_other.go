@@ -17,6 +17,7 @@ type cgroupTree struct{ dir string }
 
 func (cgroupTree) signal(syscall.Signal) {}
 func (cgroupTree) kill()                 {}
+func (cgroupTree) stun(int)              {}
 func (cgroupTree) alive() bool           { return false }
 func (cgroupTree) remove() error         { return nil }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package supervisor
 
 import (
@@ -101,6 +103,7 @@ func TestCommandInheritsNothing(t *testing.T) {
 		spec = shell(t, "note main; exec sleep 1000")
 		p := start(t, c, spec)
 		noted(t, spec, "main")
+		eventually(t, func() bool { return strings.HasPrefix(procFile(t, p.PID(), "cmdline"), "sleep\x00") }, "")
 		for _, pid := range []int{p.PID(), c.PID()} {
 			assert.NotContains(t, procFile(t, pid, "environ"), "canary")
 			assert.NotContains(t, procFile(t, pid, "cmdline"), "canary")

@@ -1,9 +1,20 @@
 package supervisor
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
+
+	"github.com/cronlatch/cronlatch/internal/boottime"
 )
+
+// rounds is how often the process table is read again while it changes.
+const rounds = 3
+
+// unknownFor is how long exec may take.
+const unknownFor = 2 * time.Second
 
 // family finds the members of runs where there are no cgroups. On Linux root is a sub-reaper: everything that a run
 // starts stays a descendant of it, however often it forks, so only descendants are ever looked at, and a PID or an
@@ -13,6 +24,13 @@ type family struct {
 
 	mu   sync.Mutex
 	runs map[int]*groupTree // by PID of the main process
+
+	flights flights
+}
+
+// census reads the process table, as it is now or a little later.
+func (f *family) census() *census {
+	return f.flights.join(func() *census { return takeCensus(f.root) })
 }
 
 func newFamily(root int) *family { return &family{root: root, runs: make(map[int]*groupTree)} }
@@ -46,7 +64,7 @@ func (f *family) learn() {
 		trees = append(trees, t)
 	}
 	f.mu.Unlock()
-	c := takeCensus(f.root)
+	c := f.census()
 	for _, t := range trees {
 		t.members(c)
 	}
@@ -88,10 +106,10 @@ func (t *groupTree) isSeed(p process, c *census) bool {
 	if start, ok := t.known[p.pid]; ok && start == p.start {
 		return true
 	}
-	return p.pgid == t.main.pid || p.sid == t.main.pid || t.mark != "" && c.hasMark(p, t.mark)
+	return p.pgid == t.main.pid || p.sid == t.main.pid || t.mark != "" && slices.Contains(c.environment(p).marks, t.mark)
 }
 
-func (t *groupTree) signal(sig syscall.Signal) { each(t.members(takeCensus(t.family.root)), sig) }
+func (t *groupTree) signal(sig syscall.Signal) { each(t.members(t.family.census()), sig) }
 
 func each(members []process, sig syscall.Signal) {
 	for _, p := range members {
@@ -104,22 +122,24 @@ func each(members []process, sig syscall.Signal) {
 // kill stops everything first, until a census finds nobody new: what is stopped cannot fork away while the rest is
 // being killed. Whole process groups are signalled at once, which no fork can slip through either.
 func (t *groupTree) kill() {
-	const rounds = 5
-	var members []process
+	seen := map[process]bool{}
 	for range rounds {
-		before := len(members)
-		members = t.members(takeCensus(t.family.root))
-		t.eachGroup(members, syscall.SIGSTOP)
-		if len(members) <= before {
+		before := len(seen)
+		for _, p := range t.members(t.family.census()) {
+			p.ppid = 0 // changes when its parent ends
+			seen[p] = true
+		}
+		t.eachGroup(seen, syscall.SIGSTOP)
+		if len(seen) == before {
 			break
 		}
 	}
-	t.eachGroup(members, syscall.SIGKILL)
+	t.eachGroup(seen, syscall.SIGKILL)
 }
 
-func (t *groupTree) eachGroup(members []process, sig syscall.Signal) {
+func (t *groupTree) eachGroup(members map[process]bool, sig syscall.Signal) {
 	groups := map[int]bool{}
-	for _, p := range members {
+	for p := range members {
 		if !p.zombie && p.pgid > 1 && p.pgid != syscall.Getpgrp() {
 			groups[p.pgid] = true
 		}
@@ -127,16 +147,35 @@ func (t *groupTree) eachGroup(members []process, sig syscall.Signal) {
 	for pgid := range groups {
 		_ = syscall.Kill(-pgid, sig)
 	}
-	each(members, sig)
+	each(slices.Collect(maps.Keys(members)), sig)
 }
 
+// stun only stops the main process group: the dead have no descendants, by whom others are to be found.
+func (t *groupTree) stun(main int) { _ = syscall.Kill(-main, syscall.SIGSTOP) }
+
+// alive says no only when that is certain.
 func (t *groupTree) alive() bool {
-	for _, p := range t.members(takeCensus(t.family.root)) {
-		if !p.zombie {
+	for range rounds {
+		c := t.family.census()
+		if slices.ContainsFunc(t.members(c), func(p process) bool { return !p.zombie }) || t.family.hasUnknown(c) {
 			return true
 		}
+		if c.certain {
+			return false
+		}
 	}
-	return false
+	return true
+}
+
+// hasUnknown reports whether an orphan is in the middle of exec, when its environment cannot be read. One that keeps
+// an empty environment for longer has cleared it and is nobody's.
+func (f *family) hasUnknown(c *census) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := boottime.Now()
+	return slices.ContainsFunc(c.candidates, func(p process) bool {
+		return p.ppid == f.root && f.runs[p.pid] == nil && !p.zombie && p.age(now) < unknownFor && c.environment(p).blank
+	})
 }
 
 func (t *groupTree) remove() error {

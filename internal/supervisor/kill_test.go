@@ -1,3 +1,5 @@
+//go:build linux
+
 package supervisor
 
 import (
@@ -144,11 +146,19 @@ func TestLeftoversEndWithTheirRun(t *testing.T) {
 // requireNobody wants no process anywhere that was started with the run's environment.
 func requireNobody(t *testing.T, spec Spec) {
 	t.Helper()
-	want := "DIR=" + spec.Dir + "\x00"
-	for _, p := range processes() {
+	require.Empty(t, membersOf(spec), "alive")
+}
+
+func membersOf(spec Spec) []int {
+	var pids []int
+	all, _ := processes()
+	for _, p := range all {
 		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "environ"))
-		require.False(t, err == nil && strings.Contains(string(text), want), "process %d of the run is alive", p.pid)
+		if err == nil && strings.Contains(string(text), "DIR="+spec.Dir+"\x00") {
+			pids = append(pids, p.pid)
+		}
 	}
+	return pids
 }
 
 func TestManyProcessesDie(t *testing.T) {
@@ -257,7 +267,7 @@ func frozenChild(t *testing.T, supervisor int) process {
 	t.Helper()
 	var child process
 	eventually(t, func() bool {
-		all := processes()
+		all, _ := processes()
 		i := slices.IndexFunc(all, func(p process) bool {
 			return p.ppid == supervisor && strings.Contains(procFile(t, p.pid, "stat"), ") T ")
 		})

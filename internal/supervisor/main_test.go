@@ -1,3 +1,5 @@
+//go:build linux
+
 package supervisor
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
 )
@@ -56,7 +59,8 @@ func TestMain(m *testing.M) {
 
 func freezeIfAsked(o childOrder) {
 	if slices.Contains(toStrings(o.Env), freezeMark) {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		// To this thread, which then does not return from the call; any other could be stopped a moment too late.
+		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), syscall.SIGSTOP)
 	}
 }
 
@@ -95,9 +99,17 @@ type victim struct {
 
 func startVictim(t *testing.T, mode Mode, specs ...Spec) *victim {
 	t.Helper()
+	return startVictimThrough(t, `exec "$@"`, mode, specs...)
+}
+
+// startVictimThrough lets a shell prepare the daemon's process.
+func startVictimThrough(t *testing.T, script string, mode Mode, specs ...Spec) *victim {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
 	text, err := json.Marshal(map[string]any{"Mode": mode, "Specs": specs})
 	require.NoError(t, err)
-	v := &victim{cmd: exec.CommandContext(t.Context(), "/proc/self/exe", daemonRole, string(text))} //nolint:gosec // ourselves
+	v := &victim{cmd: exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "sh", self, daemonRole, string(text))}
 	out, err := v.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, v.cmd.Start())
@@ -246,6 +258,7 @@ func requireDead(t testing.TB, processes ...process) {
 func requireNoZombies(t testing.TB, parent int) {
 	t.Helper()
 	eventually(t, func() bool {
-		return !slices.ContainsFunc(processes(), func(p process) bool { return p.ppid == parent && p.zombie })
+		all, _ := processes()
+		return !slices.ContainsFunc(all, func(p process) bool { return p.ppid == parent && p.zombie })
 	}, "a zombie is left")
 }

@@ -27,7 +27,7 @@ func (s *supervisor) start(number uint64, spec *wireSpec) {
 		s.out.push(report{Op: reportRefused, Run: number, Refused: &StartError{ReasonSupervisor, "the supervisor is leaving"}})
 		return
 	}
-	r := &run{number: number, spec: spec, stopAt: spec.StopAt, deadline: spec.Deadline}
+	r := &run{number: number, spec: spec, stopAt: spec.StopAt, deadline: spec.Deadline, aside: s.aside}
 	s.runs[number] = r
 	s.forking++
 	s.forks.push(r)

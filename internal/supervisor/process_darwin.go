@@ -1,22 +1,27 @@
 package supervisor
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // orphansReturn: macOS has no sub-reaper, orphans go to launchd.
 const orphansReturn = false
 
 const stateZombie = 5 // SZOMB of sys/proc.h
 
-func processes() []process {
+// processes is one call, and the kernel hands out its table in one piece.
+func processes() (all []process, certain bool) {
 	table, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	all := make([]process, 0, len(table))
+	all = make([]process, 0, len(table))
 	for i := range table {
 		all = append(all, fromKinfo(&table[i]))
 	}
-	return all
+	return all, true
 }
 
 func fromKinfo(k *unix.KinfoProc) process {
@@ -35,6 +40,9 @@ func startTime(pid int) (uint64, bool) {
 	return fromKinfo(k).start, true
 }
 
-func environment(int) map[string]bool { return nil }
+func readEnvironment(int) environment { return environment{} }
+
+// age does not matter where environments are not read.
+func (process) age(time.Duration) time.Duration { return never }
 
 func inCgroup(int, string) bool { return false }

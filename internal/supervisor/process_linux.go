@@ -9,29 +9,90 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // orphansReturn: a sub-reaper becomes the parent of whatever its descendants leave behind.
 const orphansReturn = true
 
-func processes() []process {
+// chases bounds how often the newborn are looked for. Each time there are fewer.
+const chases = 50
+
+// processes reads the directory of processes, which takes a while, and then those that were born in that while, until
+// there are none. Without the second step a process that forks and ends at the right moments is never seen.
+func processes() (all []process, certain bool) {
+	last := lastPID()
+	for _, pid := range listedPIDs() {
+		all = appendProcess(all, pid)
+	}
+	for range chases {
+		newest := lastPID()
+		if newest == last {
+			return all, true
+		}
+		for _, pid := range bornBetween(last, newest) {
+			all = appendProcess(all, pid)
+		}
+		last = newest
+	}
+	return all, false
+}
+
+func appendProcess(all []process, pid int) []process {
+	if p, found, err := readProcess(pid); err == nil && found {
+		return append(all, p)
+	}
+	return all
+}
+
+func listedPIDs() []int {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer proc.Close()
 	names, _ := proc.Readdirnames(-1) // what was read before an error is still true
-	all := make([]process, 0, len(names))
+	pids := make([]int, 0, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if p, found, err := readProcess(pid); err == nil && found {
-			all = append(all, p)
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return all
+	return pids
+}
+
+// lastPID is the number that was given last to a process or thread, see proc_loadavg(5).
+func lastPID() int {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[bytes.LastIndexByte(text, ' ')+1:])))
+	return pid
+}
+
+// bornBetween is the numbers that were given after last, up to newest. They are given in ascending order, and after
+// the highest one again from the lowest free one on.
+func bornBetween(last, newest int) []int {
+	if newest < last {
+		return append(bornBetween(last, highestPID()), bornBetween(0, newest)...)
+	}
+	pids := make([]int, 0, newest-last)
+	for pid := last + 1; pid <= newest; pid++ {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// highestPID is bounded: pid_max may be four million, and the numbers above the last one given are hardly in use.
+func highestPID() int {
+	const most = 1 << 22
+	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return most
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return min(pid, most)
 }
 
 // readProcess reads proc_pid_stat(5).
@@ -61,18 +122,23 @@ func startTime(pid int) (uint64, bool) {
 	return p.start, found && err == nil
 }
 
-func environment(pid int) map[string]bool {
+func readEnvironment(pid int) environment {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return nil
+		return environment{}
 	}
-	entries := map[string]bool{}
+	e := environment{blank: len(text) == 0}
 	for entry := range bytes.SplitSeq(text, []byte{0}) {
 		if bytes.HasPrefix(entry, []byte(markName)) {
-			entries[string(entry)] = true
+			e.marks = append(e.marks, string(entry))
 		}
 	}
-	return entries
+	return e
+}
+
+// age is how long ago a process was started. The kernel counts in hundredths of a second of the boot clock.
+func (p process) age(now time.Duration) time.Duration {
+	return now - time.Duration(p.start)*10*time.Millisecond
 }
 
 // inCgroup reports whether a process, a zombie included, is or was below dir of the version 2 hierarchy.

@@ -40,6 +40,12 @@ type run struct {
 	cause     Cause
 	main      *syscall.WaitStatus // how the command itself ended; nil while it lives
 
+	// The tree is worked on aside, one action at a time: without cgroups an action can take as long as reading the
+	// process table, and the deadlines of other runs do not wait for that.
+	aside      func(action, then func())
+	busy       bool
+	termDue    bool  // SIGTERM is to be sent
+	stunned    bool  // what can be stopped at once has been
 	look, blow pacer // when to look whether the tree is dead, and when to kill
 }
 
@@ -58,80 +64,77 @@ func (p *pacer) due(now time.Duration) bool {
 // step does what is due. Children that ended have been reaped before, so that a command which ended by itself is not
 // taken for one that we stopped.
 func (r *run) step(now time.Duration) {
-	switch r.phase {
-	case phaseStarting:
-		r.stepStarting(now)
-	case phaseRunning:
-		r.stepRunning(now)
-	case phaseDraining:
+	if r.launched == nil || r.phase == phaseDraining {
+		return
+	}
+	r.decide(now)
+	killing := r.ending && now >= r.killTime()
+	if killing && !r.stunned && r.main == nil {
+		r.stunned = true
+		r.launched.tree.stun(r.launched.pid)
+	}
+	switch {
+	case r.busy:
+	case r.phase == phaseStarting && r.main != nil: // it waits for the verdict
+	case killing && r.blow.due(now):
+		r.act(r.launched.tree.kill, func() {})
+	case r.termDue && !killing:
+		r.termDue = false
+		r.act(func() { terminate(r.launched.tree) }, func() {})
+	case r.main != nil && r.look.due(now):
+		alive := true
+		r.act(func() { alive = r.launched.tree.alive() }, func() { r.looked(alive, now) })
 	}
 }
 
-// stepStarting kills a child that shall not be executed any more. Nothing of the job has run, so nothing needs grace.
-// If exec comes first all the same, the run goes on as one that is being killed.
-func (r *run) stepStarting(now time.Duration) {
-	if r.launched == nil || r.main != nil || !r.abandoned && now < r.limit() {
-		return
+func (r *run) act(action, then func()) {
+	r.busy = true
+	r.aside(action, func() {
+		r.busy = false
+		then()
+	})
+}
+
+// looked hears whether the tree was alive after the command itself had ended.
+func (r *run) looked(alive bool, asked time.Duration) {
+	switch {
+	case !alive:
+		r.phase = phaseDraining
+		r.output.finish()
+	case !r.ending: // what the command left behind gets the same time to go
+		r.end(CauseExited, asked+r.spec.KillAfter)
 	}
-	if !r.ending {
-		r.ending, r.killAt, r.cause = true, now, CauseDeadline
-		if r.abandoned {
-			r.cause = CauseStopped
-		}
-	}
-	r.strike(now)
 }
 
 func (r *run) limit() time.Duration { return min(r.stopAt, r.deadline) }
 
-func (r *run) stepRunning(now time.Duration) {
-	r.decide(now)
-	if r.main != nil && r.look.due(now) {
-		if !r.launched.tree.alive() {
-			r.phase = phaseDraining
-			r.output.finish()
-			return
-		}
-		if !r.ending { // what the command left behind gets the same time to go
-			r.end(CauseExited, now+r.spec.KillAfter)
-		}
-	}
-	if r.ending && now >= r.killTime() {
-		r.strike(now)
-	}
-}
-
-// strike kills, and again after a while for as long as it is called.
-func (r *run) strike(now time.Duration) {
-	if r.blow.pause == 0 {
-		r.look = pacer{}
-	}
-	if r.blow.due(now) {
-		r.launched.tree.kill()
-	}
-}
-
 // decide begins the end, once. A stop that has begun is not taken back by a later renewal: the command has been told.
+// Before exec there is nobody to tell, so nothing needs grace; if exec comes first all the same, the run goes on as one
+// that is being killed.
 func (r *run) decide(now time.Duration) {
-	timeout := r.spec.Timeout
+	grace, timeout := r.spec.KillAfter, r.spec.Timeout
+	if r.phase == phaseStarting {
+		grace, timeout = 0, 0
+	}
 	switch {
 	case r.ending:
 	case r.abandoned:
-		r.end(CauseStopped, now+r.spec.KillAfter)
+		r.end(CauseStopped, now+grace)
+	case now >= r.limit() && r.phase == phaseStarting:
+		r.end(CauseDeadline, now)
 	case now >= r.limit():
 		r.end(CauseDeadline, r.deadline)
 	case timeout > 0 && now >= r.startedAt+timeout:
-		r.end(CauseTimeout, now+r.spec.KillAfter)
+		r.end(CauseTimeout, now+grace)
 	}
 }
 
 func (r *run) end(cause Cause, killAt time.Duration) {
-	r.ending = true
+	r.ending, r.termDue = true, true
 	r.killAt = killAt
 	if r.cause == "" {
 		r.cause = cause
 	}
-	terminate(r.launched.tree)
 }
 
 func (r *run) killTime() time.Duration { return min(r.killAt, r.deadline) }
@@ -147,25 +150,21 @@ func (r *run) reaped(status syscall.WaitStatus) {
 
 // next is when step has something to do again, if nothing happens before.
 func (r *run) next() time.Duration {
-	switch {
-	case r.phase == phaseDraining, r.launched == nil:
+	if r.launched == nil || r.busy || r.phase == phaseDraining || r.phase == phaseStarting && r.main != nil {
 		return never
-	case r.phase == phaseStarting && r.main != nil:
-		return never
-	case r.phase == phaseStarting && r.abandoned:
-		return r.blow.at
-	case r.phase == phaseStarting:
-		return max(r.limit(), r.blow.at)
 	}
 	at := never
 	if r.main != nil {
 		at = r.look.at
 	}
 	if r.ending {
+		if r.termDue {
+			return 0
+		}
 		return min(at, max(r.killTime(), r.blow.at))
 	}
 	at = min(at, r.limit())
-	if r.spec.Timeout > 0 {
+	if r.spec.Timeout > 0 && r.phase == phaseRunning {
 		at = min(at, r.startedAt+r.spec.Timeout)
 	}
 	return at

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
 )
@@ -17,7 +18,7 @@ const (
 	maxSilent = 10 // pings without an answer; counted, not timed, so that our own sleep does not count
 	// A tree that lives this long after its deadline is killed by us; after stuckAfter the supervisor is, too.
 	overdueAfter = 50 * time.Millisecond
-	stuckAfter   = 2 * time.Second
+	stuckAfter   = 5 * time.Second
 	// complainEvery is how often a tree that does not die is logged.
 	complainEvery = 10 * time.Second
 )
@@ -89,7 +90,7 @@ func (s *session) secondLine() {
 		wg.Go(func() { s.killForSure(t) })
 	}
 	wg.Wait()
-	reapOrphans(s.hello.Cgroup)
+	s.reapOrphans()
 	removeHome(s.hello.Cgroup)
 	for _, p := range lost {
 		p.lost()
@@ -121,9 +122,6 @@ func (s *session) killForSure(t tree) {
 	for !killAll(t, time.Now().Add(complainEvery)) {
 		s.log.Error("processes do not die after SIGKILL; their locks stay taken")
 	}
-	if g, ok := t.(*groupTree); ok {
-		g.reap()
-	}
 }
 
 // killAll kills until nothing is alive, or returns false at the given time.
@@ -138,27 +136,28 @@ func killAll(t tree, until time.Time) bool {
 	return true
 }
 
-// reap collects the dead members that have become children of ours.
-func (t *groupTree) reap() {
-	for _, p := range t.members(takeCensus(t.family.root)) {
-		if p.zombie && p.ppid == t.family.root {
+// reapOrphans collects the dead of our dead supervisor that have become our children, because we are a sub-reaper or
+// the first process of a container. A zombie tells little. Without cgroups it is one of them when it came after the
+// supervisor and in another session than ours; whatever else we start stays in our session.
+func (s *session) reapOrphans() {
+	self, session := os.Getpid(), ownSession()
+	all, _ := processes()
+	for _, p := range all {
+		if !p.zombie || p.ppid != self {
+			continue
+		}
+		if home := s.hello.Cgroup; home != "" && inCgroup(p.pid, home) || home == "" && p.sid != session && p.start >= s.since {
 			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
 		}
 	}
 }
 
-// reapOrphans collects dead processes of a cgroup that have become children of ours, because we are a sub-reaper or
-// the first process of a container.
-func reapOrphans(cgroup string) {
-	if cgroup == "" {
-		return
+func ownSession() int {
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return 0
 	}
-	self := os.Getpid()
-	for _, p := range processes() {
-		if p.zombie && p.ppid == self && inCgroup(p.pid, cgroup) {
-			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
-		}
-	}
+	return sid
 }
 
 // tail keeps the end of what the supervisor says on stderr, which is a Go panic if anything.

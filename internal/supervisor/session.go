@@ -22,6 +22,7 @@ type session struct {
 	socket  *os.File
 	orders  *queue[order]
 	stderr  *tail
+	since   uint64 // start time of the process
 	hello   hello
 
 	mu         sync.Mutex
@@ -94,6 +95,7 @@ func (s *session) spawn(o Options) error {
 	}
 	s.socket = ours
 	s.stderr.r = errRead
+	s.since, _ = startTime(s.process.Pid)
 	return nil
 }
 

@@ -45,6 +45,7 @@ type supervisor struct {
 	early   map[int]syscall.WaitStatus // children that ended before forkLoop told who they are
 	litter  []tree                     // dead trees that could not be removed yet
 	leaving bool
+	learnAt time.Duration
 }
 
 // Main is `cronlatch supervise`. It returns when the daemon is gone, or wants it to go, and all runs are dead.
@@ -114,7 +115,6 @@ func (s *supervisor) loop() {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	timer := time.NewTimer(0)
-	learned := time.Duration(0)
 	for !s.leaving || len(s.runs) > 0 {
 		timer.Reset(s.wait(boottime.Now()))
 		select {
@@ -129,13 +129,26 @@ func (s *supervisor) loop() {
 			r.step(now)
 			s.finish(r)
 		}
-		if s.ground != nil && s.ground.grouped.Load() && len(s.runs) > 0 && now-learned >= learnEvery {
-			s.ground.family.learn()
-			learned = now
-		}
+		s.learn(now)
 	}
 	s.cleanUp()
 	s.forks.close()
+}
+
+// aside works on a tree without keeping the loop from the others.
+func (s *supervisor) aside(action, then func()) {
+	go func() {
+		action()
+		s.events <- then
+	}()
+}
+
+// learn notes the descent of processes that no cgroup holds.
+func (s *supervisor) learn(now time.Duration) {
+	if len(s.runs) > 0 && now >= s.learnAt && s.ground.grouped.Load() {
+		s.learnAt = never
+		s.aside(s.ground.family.learn, func() { s.learnAt = boottime.Now() + learnEvery })
+	}
 }
 
 // wait is how long nothing is due.

@@ -8,6 +8,8 @@ type tree interface {
 	signal(sig syscall.Signal)
 	// kill sends SIGKILL to every process. It is repeated until alive says no.
 	kill()
+	// stun stops what can be stopped in one system call, ahead of kill. main is the main process, not reaped yet.
+	stun(main int)
 	// alive reports whether a process is left that is not a zombie.
 	alive() bool
 	// remove gives back what the tree took from the system. An error means: try again later.

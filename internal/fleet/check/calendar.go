@@ -8,13 +8,19 @@ import (
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
+// longest is how far Instants looks.
+const longest = 31 * 24 * time.Hour
+
 // Instants are all instants of a six-field schedule in UTC from the first to the last second, both included, found by
 // looking at every second. It knows lists of numbers, stars and stars with a step, and panics on anything else: it is
-// kept apart from the product's schedules on purpose.
+// kept apart from the product's schedules on purpose. A span of more than a month is a mistake of the caller.
 func Instants(schedule string, from, until time.Time) []time.Time {
 	fields := strings.Fields(schedule)
 	if len(fields) != 6 {
 		panic("check: not a schedule with seconds: " + schedule)
+	}
+	if until.Sub(from) > longest {
+		panic("check: a calendar from " + from.String() + " to " + until.String())
 	}
 	var all []time.Time
 	for at := from.UTC().Truncate(time.Second); !at.After(until); at = at.Add(time.Second) {
@@ -49,7 +55,8 @@ func number(text string) int {
 	return n
 }
 
-// Window is a span of the database's clock in which a schedule was certainly watched.
+// Window is a span of the database's clock in which a schedule was certainly watched; the zero value is from the first
+// row to the last.
 type Window struct{ From, Until time.Time }
 
 // Calendar checks that the ledger is the calendar: of each job that has a schedule, every instant of the window has a
@@ -83,12 +90,16 @@ func Calendar(runs []jobs.Run, schedules map[string]string, w Window) error {
 
 func compare(p *problems, job, schedule string, rows map[time.Time]int, w Window) {
 	for at := range rows {
-		if at.Before(w.From) {
+		if w.From.IsZero() || at.Before(w.From) {
 			w.From = at
 		}
 		if at.After(w.Until) {
 			w.Until = at
 		}
+	}
+	if len(rows) == 0 && w.From.IsZero() {
+		p.add("%s has no rows", job)
+		return
 	}
 	for _, at := range Instants(schedule, w.From, w.Until) {
 		if n := rows[at]; n != 1 {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -142,8 +143,8 @@ func wantsAnother(r *jobs.Run) bool {
 const overlapSlack = time.Second
 
 // NotRun checks that each occurrence that did not run was skipped because an earlier run of the same job was really
-// unfinished when it fell due.
-func NotRun(runs []jobs.Run) error {
+// unfinished when it fell due, or missed because it was planned more than late after its time had come.
+func NotRun(runs []jobs.Run, late time.Duration) error {
 	var p problems
 	by := map[string][]*jobs.Run{}
 	for i := range runs {
@@ -151,11 +152,11 @@ func NotRun(runs []jobs.Run) error {
 	}
 	for i := range runs {
 		r := &runs[i]
-		if r.State != jobs.StateFinished || r.StartedAt != nil {
+		if r.State != jobs.StateFinished || r.StartedAt != nil || unplanned(r, late) {
 			continue
 		}
 		if r.Outcome != jobs.OutcomeSkipped || r.Reason != jobs.ReasonOverlap {
-			p.add("run %d (%s, %s) did not run: %s, %q", r.ID, r.Job, r.Occurrence, r.Outcome, r.Reason)
+			p.add("run %d (%s, %s) did not run: %s, %q, %s", r.ID, r.Job, r.Occurrence, r.Outcome, r.Reason, r.Detail)
 			continue
 		}
 		if !slices.ContainsFunc(by[r.Job], func(e *jobs.Run) bool { return unfinishedBefore(e, r) }) {
@@ -163,6 +164,17 @@ func NotRun(runs []jobs.Run) error {
 		}
 	}
 	return p.err()
+}
+
+// unplanned: the row says that r belongs to a span in which nobody planned, and was made when that had lasted for long
+// enough.
+func unplanned(r *jobs.Run, late time.Duration) bool {
+	var facts struct {
+		From time.Time `json:"unplanned_from"`
+	}
+	return r.Outcome == jobs.OutcomeMissed && (r.Reason == jobs.ReasonCatchUp || r.Reason == jobs.ReasonNoReplica) &&
+		json.Unmarshal(r.Detail, &facts) == nil && !facts.From.IsZero() && !r.ScheduledAt.Before(facts.From) &&
+		r.CreatedAt.Sub(facts.From) > late
 }
 
 // unfinishedBefore: e is an earlier occurrence (or attempt at one) that was not over when r fell due.

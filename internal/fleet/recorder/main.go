@@ -114,7 +114,7 @@ func leaveGrandchild() error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	cmd := exec.Command(self, "-role", record.Grandchild, "-ignore-term", "-for", longest.String())
+	cmd := exec.CommandContext(context.Background(), self, "-role", record.Grandchild, "-ignore-term", "-for", longest.String())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting a grandchild: %w", err)

@@ -23,7 +23,7 @@ type History struct {
 // it. Daemons that make new work (because jobs have schedules) leave first, and one with the same jobs but without
 // schedules does what is left.
 func (f *Fleet) Rest() History {
-	f.t.Helper()
+	f.tb.Helper()
 	if slices.ContainsFunc(f.settings.Jobs, func(j Job) bool { return j.Schedule != "" }) {
 		f.LeaveAll()
 		f.Configure(f.settings.withoutSchedules())
@@ -39,21 +39,21 @@ func (f *Fleet) Rest() History {
 
 // LeaveAll asks all living daemons to leave at the same time.
 func (f *Fleet) LeaveAll() {
-	f.t.Helper()
+	f.tb.Helper()
 	living := slices.DeleteFunc(f.Replicas(), (*Replica).Ended)
 	for _, r := range living {
 		r.Signal(syscall.SIGTERM)
 	}
 	for _, r := range living {
 		if code := r.Wait(patience); code != 0 {
-			f.t.Errorf("replica %s left with %d", r.Name, code)
+			f.tb.Errorf("replica %s left with %d", r.Name, code)
 		}
 	}
 }
 
 func (f *Fleet) waitForRest() {
-	f.t.Helper()
-	until(f.t, "nothing is pending or running, and no process of any job is alive", patience, func() bool {
+	f.tb.Helper()
+	until(f.tb, "nothing is pending or running, and no process of any job is alive", patience, func() bool {
 		runs, err := f.runs()
 		return err == nil && !slices.ContainsFunc(runs, unfinished) && len(f.JobProcesses()) == 0
 	})
@@ -63,7 +63,7 @@ func unfinished(r jobs.Run) bool { return r.State == jobs.StatePending || r.Stat
 
 // locksAreFree takes and gives back the lock of every resource that a run ever had: none may be left behind.
 func (f *Fleet) locksAreFree() {
-	f.t.Helper()
+	f.tb.Helper()
 	taken := map[string]bool{}
 	for _, r := range f.Runs() {
 		if !taken[r.Resource] && r.FencingToken != 0 {
@@ -82,13 +82,13 @@ type Client struct {
 
 // Take acquires a resource as soon as it is free, which it must be within a TTL and a bit.
 func (f *Fleet) Take(resource string, ttl time.Duration) *Client {
-	f.t.Helper()
+	f.tb.Helper()
 	c := &Client{f: f}
 	var err error
 	c.store, err = locking.NewStore(f.DB.Main)
 	f.must(err)
 	owner := locking.NewOwner()
-	until(f.t, "the lock of "+resource+" is free", orElse(f.settings.TTL, locking.DefaultTTL)+patience, func() bool {
+	until(f.tb, "the lock of "+resource+" is free", orElse(f.settings.TTL, locking.DefaultTTL)+patience, func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		res, err := c.store.Acquire(ctx, []locking.AcquireRequest{{Resource: resource, Owner: owner, TTL: ttl}})
@@ -103,9 +103,9 @@ func (f *Fleet) Take(resource string, ttl time.Duration) *Client {
 
 // Release gives it back.
 func (c *Client) Release() {
-	c.f.t.Helper()
+	c.f.tb.Helper()
 	claim := locking.Claim{Resource: c.record.Resource, Owner: c.record.Owner, FencingToken: c.record.FencingToken}
-	res, err := c.store.Release(c.f.t.Context(), []locking.Claim{claim})
+	res, err := c.store.Release(c.f.tb.Context(), []locking.Claim{claim})
 	if err == nil {
 		err = res[0].Err
 	}
@@ -114,7 +114,7 @@ func (c *Client) Release() {
 
 // judge applies every checker that holds whatever was done to the fleet.
 func (f *Fleet) judge(h History) {
-	f.t.Helper()
+	f.tb.Helper()
 	registers, err := record.Registers(f.dir)
 	errs := []error{
 		err, check.Exclusive(h.Events), check.Starts(h.Runs, h.Events), check.Tokens(h.Runs), check.Finished(h.Runs),
@@ -127,6 +127,6 @@ func (f *Fleet) judge(h History) {
 		errs = append(errs, check.Log(r.Log(), passwordCanary, environCanary))
 	}
 	if err := errors.Join(errs...); err != nil {
-		f.t.Errorf("the history is wrong:\n%v", err)
+		f.tb.Errorf("the history is wrong:\n%v", err)
 	}
 }

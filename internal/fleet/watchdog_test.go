@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os/exec"
@@ -8,7 +9,7 @@ import (
 )
 
 // watchdogScript waits for the end of its input, which is the end of the test process however it came about, kills
-// everything that belongs to its fleets (see family), again until nothing is left, and removes the folder.
+// everything that belongs to its fleets (see family), again until nothing is left, and removes the folders.
 const watchdogScript = `
 trap '' INT TERM HUP
 cat >/dev/null
@@ -25,13 +26,13 @@ while [ $tries -lt 50 ]; do
 	[ -z "$found" ] && break
 	tries=$((tries + 1))
 done
-rm -rf -- "$2"
+rm -rf -- "$2" "$3"
 `
 
 // startWatchdog leaves a shell process behind that outlives this one for a moment. The caller keeps the pipe for as long
 // as the watchdog shall wait: a file that nobody refers to is closed by the garbage collector.
-func startWatchdog(dir, mark string) (io.Closer, error) {
-	cmd := exec.Command("/bin/sh", "-c", watchdogScript, "watchdog", mark, dir)
+func startWatchdog(mark, programs, databases string) (io.Closer, error) {
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", watchdogScript, "watchdog", mark, programs, databases)
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin"} // no mark: it must not find itself
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	pipe, err := cmd.StdinPipe()

@@ -19,17 +19,17 @@ func (f *Fleet) dump() {
 	for _, r := range f.Replicas() {
 		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(r.Log()), "\n"), routine)
 		from := max(0, len(lines)-dumpedLines)
-		f.t.Logf("--- %s (exit code %d), the last %d of %d remarkable lines:\n%s", filepath.Base(r.log), r.code, len(lines)-from, len(lines),
+		f.tb.Logf("--- %s (exit code %d), the last %d of %d remarkable lines:\n%s", filepath.Base(r.log), r.code, len(lines)-from, len(lines),
 			strings.Join(lines[from:], "\n"))
 	}
 	runs, err := f.runs()
 	if err != nil {
-		f.t.Logf("--- the ledger: %v", err)
+		f.tb.Logf("--- the ledger: %v", err)
 		return
 	}
-	f.t.Logf("--- the newest %d of %d runs:", min(len(runs), dumpedRuns), len(runs))
+	f.tb.Logf("--- the newest %d of %d runs:", min(len(runs), dumpedRuns), len(runs))
 	for i := range runs[:min(len(runs), dumpedRuns)] {
-		f.t.Log(describe(&runs[i]))
+		f.tb.Log(describe(&runs[i]))
 	}
 }
 

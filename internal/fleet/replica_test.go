@@ -32,7 +32,7 @@ type Replica struct {
 
 // Start starts a daemon and does not wait until it is ready. Entries of env go before those of the fleet.
 func (f *Fleet) Start(name string, env ...string) *Replica {
-	f.t.Helper()
+	f.tb.Helper()
 	r := &Replica{Name: name, fleet: f, ended: make(chan struct{})}
 	r.log = filepath.Join(f.dir, name+"-"+time.Now().UTC().Format("150405.000000")+".log")
 	out, err := os.OpenFile(r.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -56,20 +56,20 @@ func (r *Replica) wait() {
 
 // StartReady starts a daemon and waits until it says that it is ready.
 func (f *Fleet) StartReady(name string, env ...string) *Replica {
-	f.t.Helper()
+	f.tb.Helper()
 	r := f.Start(name, env...)
 	r.WaitReady()
 	return r
 }
 
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`) //nolint:gochecknoglobals // compiled once
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // WaitReady waits until /readyz says yes. The address is in the log: the port is the kernel's choice.
 func (r *Replica) WaitReady() {
-	r.fleet.t.Helper()
-	until(r.fleet.t, "replica "+r.Name+" is ready", patience, func() bool {
+	r.fleet.tb.Helper()
+	until(r.fleet.tb, "replica "+r.Name+" is ready", patience, func() bool {
 		if r.Ended() {
-			r.fleet.t.Fatalf("replica %s ended with %d before it was ready", r.Name, r.code)
+			r.fleet.tb.Fatalf("replica %s ended with %d before it was ready", r.Name, r.code)
 		}
 		return r.get("/readyz") == http.StatusOK
 	})
@@ -114,8 +114,8 @@ func (r *Replica) Log() string {
 
 // Says waits until the daemon has printed a text.
 func (r *Replica) Says(text string) {
-	r.fleet.t.Helper()
-	until(r.fleet.t, "replica "+r.Name+" says "+text, patience, func() bool { return strings.Contains(r.Log(), text) })
+	r.fleet.tb.Helper()
+	until(r.fleet.tb, "replica "+r.Name+" says "+text, patience, func() bool { return strings.Contains(r.Log(), text) })
 }
 
 // PID is the daemon's process.
@@ -123,16 +123,16 @@ func (r *Replica) PID() int { return r.cmd.Process.Pid }
 
 // Signal sends a signal to the daemon alone.
 func (r *Replica) Signal(sig syscall.Signal) {
-	r.fleet.t.Helper()
+	r.fleet.tb.Helper()
 	if err := r.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		r.fleet.t.Fatalf("sending %s to replica %s: %v", sig, r.Name, err)
+		r.fleet.tb.Fatalf("sending %s to replica %s: %v", sig, r.Name, err)
 	}
 }
 
 // Kill ends the daemon as kill -9 does, waits until it is gone, and returns the boot clock then: nothing that it does
 // is later. Its supervisor lives on.
 func (r *Replica) Kill() time.Duration {
-	r.fleet.t.Helper()
+	r.fleet.tb.Helper()
 	r.Signal(syscall.SIGKILL)
 	r.Wait(patience)
 	return boottime.Now()
@@ -140,7 +140,7 @@ func (r *Replica) Kill() time.Duration {
 
 // Freeze stops the daemon with SIGSTOP, waits until the kernel says so, and returns the boot clock then.
 func (r *Replica) Freeze() time.Duration {
-	r.fleet.t.Helper()
+	r.fleet.tb.Helper()
 	r.Signal(syscall.SIGSTOP)
 	r.WaitFrozen()
 	return boottime.Now()
@@ -148,15 +148,15 @@ func (r *Replica) Freeze() time.Duration {
 
 // WaitFrozen waits until the daemon is stopped, by us or by a failpoint.
 func (r *Replica) WaitFrozen() {
-	r.fleet.t.Helper()
-	until(r.fleet.t, "replica "+r.Name+" is stopped", patience, func() bool {
+	r.fleet.tb.Helper()
+	until(r.fleet.tb, "replica "+r.Name+" is stopped", patience, func() bool {
 		state, _ := stat(r.PID())
 		return state == "T"
 	})
 }
 
 // Thaw lets a stopped daemon go on.
-func (r *Replica) Thaw() { r.fleet.t.Helper(); r.Signal(syscall.SIGCONT) }
+func (r *Replica) Thaw() { r.fleet.tb.Helper(); r.Signal(syscall.SIGCONT) }
 
 // Ended reports whether the daemon is gone.
 func (r *Replica) Ended() bool {
@@ -170,17 +170,17 @@ func (r *Replica) Ended() bool {
 
 // Wait waits for the daemon's end and returns its exit code, -1 when a signal killed it.
 func (r *Replica) Wait(limit time.Duration) int {
-	r.fleet.t.Helper()
-	until(r.fleet.t, "replica "+r.Name+" ends", limit, r.Ended)
+	r.fleet.tb.Helper()
+	until(r.fleet.tb, "replica "+r.Name+" ends", limit, r.Ended)
 	return r.code
 }
 
 // Leave sends SIGTERM and expects a clean end.
 func (r *Replica) Leave(limit time.Duration) {
-	r.fleet.t.Helper()
+	r.fleet.tb.Helper()
 	r.Signal(syscall.SIGTERM)
 	if code := r.Wait(limit); code != 0 {
-		r.fleet.t.Errorf("replica %s left with %d", r.Name, code)
+		r.fleet.tb.Errorf("replica %s left with %d", r.Name, code)
 	}
 }
 

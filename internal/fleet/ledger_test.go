@@ -13,23 +13,23 @@ import (
 
 // Trigger puts a manual run of a job into the ledger.
 func (f *Fleet) Trigger(job string) jobs.Run {
-	f.t.Helper()
+	f.tb.Helper()
 	config, err := configs.Load(f.config(), configs.Options{Getenv: os.Getenv})
 	f.must(err)
 	definition, err := config.Job(job)
 	f.must(err)
-	run, err := f.Ledger.Trigger(f.t.Context(), jobs.TriggerRequest{Job: definition, RequestID: rand.Text(), RequestedBy: "test"})
+	run, err := f.Ledger.Trigger(f.tb.Context(), jobs.TriggerRequest{Job: definition, RequestID: rand.Text(), RequestedBy: "test"})
 	f.must(err)
 	return run
 }
 
 // WaitRun waits until the row of a run is as it should be, and returns it.
 func (f *Fleet) WaitRun(id int64, what string, good func(r *jobs.Run) bool) jobs.Run {
-	f.t.Helper()
+	f.tb.Helper()
 	var run jobs.Run
-	until(f.t, what, patience, func() bool {
+	until(f.tb, what, patience, func() bool {
 		var err error
-		run, err = f.Ledger.Get(f.t.Context(), id)
+		run, err = f.Ledger.Get(f.tb.Context(), id)
 		return err == nil && good(&run)
 	})
 	return run
@@ -37,15 +37,15 @@ func (f *Fleet) WaitRun(id int64, what string, good func(r *jobs.Run) bool) jobs
 
 // WaitFinished waits until a run has its outcome.
 func (f *Fleet) WaitFinished(id int64) jobs.Run {
-	f.t.Helper()
+	f.tb.Helper()
 	return f.WaitRun(id, "the run has an outcome", func(r *jobs.Run) bool { return r.State == jobs.StateFinished })
 }
 
 // WaitAttempt waits until an occurrence has an attempt with a number.
 func (f *Fleet) WaitAttempt(of jobs.Run, attempt int) jobs.Run {
-	f.t.Helper()
+	f.tb.Helper()
 	var found jobs.Run
-	until(f.t, "the next attempt is in the ledger", patience, func() bool {
+	until(f.tb, "the next attempt is in the ledger", patience, func() bool {
 		runs, err := f.runs()
 		i := slices.IndexFunc(runs, func(r jobs.Run) bool {
 			return r.Job == of.Job && r.Occurrence == of.Occurrence && r.Attempt == attempt
@@ -61,23 +61,23 @@ func (f *Fleet) WaitAttempt(of jobs.Run, attempt int) jobs.Run {
 
 // WaitAlive waits until a process of the run with the given role has shown that it is alive, and returns the run.
 func (f *Fleet) WaitAlive(id int64, role string) jobs.Run {
-	f.t.Helper()
-	until(f.t, "the job shows that it is alive: "+role, patience, func() bool {
+	f.tb.Helper()
+	until(f.tb, "the job shows that it is alive: "+role, patience, func() bool {
 		return slices.ContainsFunc(f.Events(), func(e record.Event) bool {
 			return e.Run == id && e.Role == role && e.Kind == record.Alive
 		})
 	})
-	run, err := f.Ledger.Get(f.t.Context(), id)
+	run, err := f.Ledger.Get(f.tb.Context(), id)
 	f.must(err)
 	return run
 }
 
 // WaitVictim waits until one of the candidates runs the job and a process with the role is alive; it returns both.
 func (f *Fleet) WaitVictim(job, role string, candidates ...*Replica) (*Replica, jobs.Run) {
-	f.t.Helper()
+	f.tb.Helper()
 	var victim *Replica
 	var run jobs.Run
-	until(f.t, "a replica runs "+job, patience, func() bool {
+	until(f.tb, "a replica runs "+job, patience, func() bool {
 		events := f.Events()
 		for _, r := range f.Runs() {
 			i := slices.IndexFunc(candidates, func(c *Replica) bool { return c.Name == r.Replica })

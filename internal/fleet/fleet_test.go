@@ -25,7 +25,7 @@ const (
 
 // Fleet is one database, one configuration and the replicas that share them.
 type Fleet struct {
-	t        testing.TB
+	tb       testing.TB
 	url      string       // for the daemons
 	DB       *database.DB // for the test, never through a fault
 	Ledger   *jobs.Ledger
@@ -40,23 +40,23 @@ type Fleet struct {
 }
 
 // New makes a fleet without replicas. The daemons use the database at url, and the test itself too.
-func New(t testing.TB, url string, s Settings) *Fleet {
-	t.Helper()
+func New(tb testing.TB, url string, s Settings) *Fleet {
+	tb.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("this machine has no /proc, by which processes are found and cleaned up")
+		tb.Skip("this machine has no /proc, by which processes are found and cleaned up")
 	}
-	f := &Fleet{t: t, url: withPassword(url), DB: dbtest.Open(t, url), settings: s}
+	f := &Fleet{tb: tb, url: withPassword(url), DB: dbtest.Open(tb, url), settings: s}
 	var err error
 	f.Ledger, err = jobs.OpenLedger(f.DB.Main)
 	f.must(err)
-	built := sharedPrograms(t)
+	built := sharedPrograms(tb)
 	f.dir, err = os.MkdirTemp(built.dir, "fleet-") //nolint:usetesting // names of subtests are no names for files
 	f.must(err)
 	f.mark = built.mark + "/" + filepath.Base(f.dir)
 	f.programs = programs{daemon: filepath.Join(f.dir, "cronlatch"), recorder: filepath.Join(f.dir, "recorder")}
 	f.must(errors.Join(os.Link(built.daemon, f.programs.daemon), os.Link(built.recorder, f.programs.recorder)))
 	f.Configure(s)
-	t.Cleanup(f.clean)
+	tb.Cleanup(f.clean)
 	return f
 }
 
@@ -67,7 +67,7 @@ func withPassword(url string) string {
 
 // Configure writes the configuration for replicas that are started from now on.
 func (f *Fleet) Configure(s Settings) {
-	f.t.Helper()
+	f.tb.Helper()
 	f.must(os.WriteFile(f.config(), []byte(s.yaml(f)), 0o600))
 }
 
@@ -75,7 +75,7 @@ func (f *Fleet) config() string { return filepath.Join(f.dir, "cronlatch.yaml") 
 
 // command is the program with the fleet's configuration, database and mark.
 func (f *Fleet) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(f.programs.daemon, append(args, "--config", f.config())...)
+	cmd := exec.CommandContext(context.Background(), f.programs.daemon, append(args, "--config", f.config())...)
 	cmd.Dir = f.dir
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TMPDIR=" + os.TempDir(), "DATABASE_URL=" + f.url,
@@ -87,7 +87,7 @@ func (f *Fleet) command(args ...string) *exec.Cmd {
 
 // Cronlatch runs a client command and returns its exit code and output.
 func (f *Fleet) Cronlatch(args ...string) (code int, output string) {
-	f.t.Helper()
+	f.tb.Helper()
 	cmd := f.command(args...)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
@@ -110,15 +110,15 @@ func (f *Fleet) Replicas() []*Replica {
 }
 
 func (f *Fleet) must(err error) {
-	f.t.Helper()
+	f.tb.Helper()
 	if err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
 }
 
 // Events are what the jobs have recorded so far.
 func (f *Fleet) Events() []record.Event {
-	f.t.Helper()
+	f.tb.Helper()
 	events, err := record.Read(filepath.Join(f.dir, "events"))
 	f.must(err)
 	return events
@@ -126,7 +126,7 @@ func (f *Fleet) Events() []record.Event {
 
 // Runs is the whole ledger.
 func (f *Fleet) Runs() []jobs.Run {
-	f.t.Helper()
+	f.tb.Helper()
 	runs, err := f.runs()
 	f.must(err)
 	return runs
@@ -158,7 +158,7 @@ func (f *Fleet) clean() {
 	for _, r := range f.Replicas() {
 		<-r.ended
 	}
-	if f.t.Failed() {
+	if f.tb.Failed() {
 		f.dump()
 	}
 }

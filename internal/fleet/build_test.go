@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,8 @@ const module = "github.com/cronlatch/cronlatch"
 
 // programs are the binaries that all fleets of this test process share.
 type programs struct {
-	dir      string // removed by the watchdog when this process has ended
+	dir      string // removed by the watchdog when this process has ended, like fast
+	fast     string // for SQLite files: in memory where the machine allows it
 	mark     string // part of the mark of every fleet of this process
 	daemon   string
 	recorder string
@@ -25,11 +27,11 @@ type programs struct {
 var shared = sync.OnceValues(build)
 
 // sharedPrograms builds the daemon and the recorder, once per test process.
-func sharedPrograms(t testing.TB) programs {
-	t.Helper()
+func sharedPrograms(tb testing.TB) programs {
+	tb.Helper()
 	p, err := shared()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
@@ -39,8 +41,13 @@ func build() (p programs, err error) {
 		return p, fmt.Errorf("making a folder for the programs: %w", err)
 	}
 	p.mark = filepath.Base(p.dir)
+	if p.fast, err = os.MkdirTemp("/dev/shm", "cronlatch-fleet-"); err != nil {
+		if p.fast, err = os.MkdirTemp("", "cronlatch-fleet-db-"); err != nil {
+			return p, fmt.Errorf("making a folder for databases: %w", err)
+		}
+	}
 	p.daemon, p.recorder = filepath.Join(p.dir, "cronlatch"), filepath.Join(p.dir, "recorder")
-	if p.watchdog, err = startWatchdog(p.dir, markName+"="+p.mark); err != nil {
+	if p.watchdog, err = startWatchdog(markName+"="+p.mark, p.dir, p.fast); err != nil {
 		return p, err
 	}
 	flags := []string{"-tags", "failpoints"}
@@ -55,7 +62,7 @@ func build() (p programs, err error) {
 
 func goBuild(output, pkg string, flags ...string) error {
 	args := append(append([]string{"build"}, flags...), "-o", output, pkg)
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}
 	return nil

@@ -14,19 +14,19 @@ const poll = 20 * time.Millisecond
 const patience = 45 * time.Second
 
 // until waits for a condition, and fails the test when it has not become true within limit.
-func until(t testing.TB, what string, limit time.Duration, condition func() bool) {
-	t.Helper()
+func until(tb testing.TB, what string, limit time.Duration, condition func() bool) {
+	tb.Helper()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for deadline := boottime.Now() + limit; !condition(); <-tick.C {
 		if boottime.Now() > deadline {
-			t.Fatalf("waited %s in vain: %s", limit, what)
+			tb.Fatalf("waited %s in vain: %s", limit, what)
 		}
 	}
 }
 
 // pass lets the boot clock come to an instant: the only way to arrange that something is away for longer than a TTL.
-func pass(t testing.TB, instant time.Duration) {
-	t.Helper()
-	until(t, "the clock goes on", patience, func() bool { return boottime.Now() >= instant })
+func pass(tb testing.TB, instant time.Duration) {
+	tb.Helper()
+	until(tb, "the clock goes on", patience, func() bool { return boottime.Now() >= instant })
 }
