@@ -38,6 +38,11 @@ bench: ## run the benchmarks (BENCHTIME=1s)
 fuzz: ## fuzz everything that parses, one target after another (FUZZTIME=30s)
 	scripts/fuzz $(FUZZTIME)
 
+.PHONY: check-blackhole-100
+check-blackhole-100: ## cut 100 lock holders off from the database: each must stop before a rival may start
+	scripts/test-deps
+	CRONLATCH_FLEET_BLACKHOLES=100 $(WITHPG) go test -count=1 -v -run '^TestBlackHoledHolders$$' -timeout 30m ./internal/fleet
+
 .PHONY: lint
 lint: ## run golangci-lint and see each import rule fire
 	scripts/lint
