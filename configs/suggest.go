@@ -2,8 +2,9 @@ package configs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/cronlatch/cronlatch/internal/typo"
 )
 
 // didYouMean is `, did you mean "x"?`, or "" when nothing in known is close to what was written.
@@ -23,7 +24,7 @@ func closest(written string, known []string) string {
 	best, bestDistance := "", len(written)+1
 	for _, word := range known {
 		a, b := plainWord(written), plainWord(word)
-		d, few := distance(a, b), max(1, max(len(a), len(b))/3)
+		d, few := typo.Distance(a, b), max(1, max(len(a), len(b))/3)
 		if (d <= few || startsWith(a, b)) && d < bestDistance {
 			best, bestDistance = word, d
 		}
@@ -32,38 +33,13 @@ func closest(written string, known []string) string {
 }
 
 // startsWith says that one word is the other one cut short: warn, warning.
-func startsWith(a, b []rune) bool {
+func startsWith(a, b string) bool {
 	n := min(len(a), len(b))
-	return n >= 3 && slices.Equal(a[:n], b[:n])
+	return n >= 3 && a[:n] == b[:n]
 }
 
-func plainWord(s string) []rune {
-	return []rune(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s)))
-}
-
-// distance counts insertions, deletions, substitutions and swaps of neighbors (optimal string alignment).
-func distance(a, b []rune) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
+func plainWord(s string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
 // series is "a", "a or b", "a, b or c" with the conjunction or.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cronlatch/cronlatch/internal/typo"
 )
 
 // refusedZone answers for names that the database knows (or that people expect it to know) and that say a rule or a
@@ -124,30 +126,9 @@ func nearest(name string, candidates []string) string {
 	}
 	best, fewest := "", min(3, len(name)/3)+1
 	for _, c := range candidates {
-		if d := mistakes(strings.ToLower(name), strings.ToLower(c)); d < fewest {
+		if d := typo.Distance(strings.ToLower(name), strings.ToLower(c)); d < fewest {
 			best, fewest = c, d
 		}
 	}
 	return best
-}
-
-// mistakes is the Levenshtein distance in bytes.
-func mistakes(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
