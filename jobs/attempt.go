@@ -35,9 +35,10 @@ type Result struct {
 
 // StartError says that an attempt could not be started.
 type StartError struct {
-	// Stale: the start came after the lock's deadline and was refused; the attempt was, or will be, given away.
-	Stale bool
-	// ExitCode is what a shell would answer: 127 not found, 126 not executable.
+	// Lost is the reason when it was not the command's fault: the start came after the lock's deadline and was refused
+	// (stale_start), or the supervisor died (supervisor). The attempt is lost then, and on_lost decides. Else empty.
+	Lost Reason
+	// ExitCode is what a shell would answer: 127 not found, 126 not executable. 0 when Lost is set.
 	ExitCode int
 	Message  string
 }

@@ -50,10 +50,13 @@ func TestARunThatCannotStartIsReported(t *testing.T) {
 	assert.Equal(t, 127, *r.exitCode)
 	assert.False(t, r.again)
 
-	r = notStarted(run, &jobs.StartError{Stale: true})
-	assert.Equal(t, jobs.OutcomeLost, r.outcome)
-	assert.Equal(t, jobs.ReasonStaleStart, r.reason)
-	assert.True(t, r.again, "on_lost decides: the attempt was given away, not tried")
+	for _, reason := range []jobs.Reason{jobs.ReasonStaleStart, jobs.ReasonSupervisor} {
+		r = notStarted(run, &jobs.StartError{Lost: reason})
+		assert.Equal(t, jobs.OutcomeLost, r.outcome)
+		assert.Equal(t, reason, r.reason)
+		assert.Nil(t, r.exitCode)
+		assert.True(t, r.again, "on_lost decides: the attempt was given away, not tried")
+	}
 
 	r = notStarted(run, errors.New("anything else"))
 	assert.Equal(t, jobs.OutcomeFailed, r.outcome)

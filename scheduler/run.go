@@ -171,8 +171,8 @@ func notStarted(run *jobs.Run, err error) *report {
 	r := &report{run: *run, outcome: jobs.OutcomeFailed, reason: jobs.ReasonStart, facts: map[string]any{"error": err.Error()}}
 	var start *jobs.StartError
 	if errors.As(err, &start) {
-		if start.Stale {
-			r.outcome, r.reason, r.again = jobs.OutcomeLost, jobs.ReasonStaleStart, true
+		if start.Lost != "" {
+			r.outcome, r.reason, r.again = jobs.OutcomeLost, start.Lost, true
 		} else {
 			r.exitCode = &start.ExitCode
 		}

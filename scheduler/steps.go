@@ -124,7 +124,9 @@ func (s *Scheduler) claimSome(ctx context.Context, limit int) (more bool, err er
 		return false, err
 	}
 	s.unknown = append(s.unknown, unknown...)
-	failpoint.Hit("claimed")
+	if len(won) > 0 {
+		failpoint.Hit("claimed")
+	}
 	for _, c := range won {
 		s.launch(c) //nolint:contextcheck // a run outlives the tick that claimed it, and has deadlines of its own
 	}

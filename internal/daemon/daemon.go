@@ -107,9 +107,13 @@ func (d *Daemon) cause(ctx context.Context, err error) error {
 	return err
 }
 
+// databaseOptions bound what a replica that freezes in the middle of a transaction does to the others: the server ends
+// the session after the statement timeout, and with it the row locks, so that is not longer than a TTL.
 func (d *Daemon) databaseOptions() database.Options {
+	ttl := d.o.Config.Lock.TTL
 	return database.Options{
-		AppName: "cronlatch/" + d.o.Replica, Logger: d.o.Log, RenewTimeout: min(3*time.Second, d.o.Config.Lock.TTL/10),
+		AppName: "cronlatch/" + d.o.Replica, Logger: d.o.Log, RenewTimeout: min(3*time.Second, ttl/10),
+		StatementTimeout: max(2*time.Second, min(ttl, 10*time.Second)),
 	}
 }
 

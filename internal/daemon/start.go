@@ -35,16 +35,23 @@ func (d *Daemon) starter(sup *supervisor.Client) scheduler.StartFunc {
 	}
 }
 
+// startError tells the command's faults from ours. The context of a start ends only because the lock was lost: that is a
+// stale start too.
 func startError(err error) error {
 	var s *supervisor.StartError
 	if !errors.As(err, &s) {
 		return &jobs.StartError{ExitCode: 126, Message: err.Error()}
 	}
-	// The context of a start ends only because the lock was lost: that is a stale start too, and on_lost decides.
-	stale := s.Reason == supervisor.ReasonStale || s.Reason == supervisor.ReasonCancelled
-	e := &jobs.StartError{Stale: stale, ExitCode: 126, Message: s.Error()}
-	if s.Reason == supervisor.ReasonNotFound {
+	e := &jobs.StartError{Message: s.Error()}
+	switch s.Reason {
+	case supervisor.ReasonStale, supervisor.ReasonCancelled:
+		e.Lost = jobs.ReasonStaleStart
+	case supervisor.ReasonSupervisor:
+		e.Lost = jobs.ReasonSupervisor
+	case supervisor.ReasonNotFound:
 		e.ExitCode = 127
+	default:
+		e.ExitCode = 126
 	}
 	return e
 }

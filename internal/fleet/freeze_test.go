@@ -9,21 +9,30 @@ import (
 	"github.com/cronlatch/cronlatch/locking"
 )
 
-// FreezeVictim freezes one of the candidates while it runs the job. Whoever is frozen inside a transaction keeps what it
+// FreezeVictim freezes one of the candidates while it runs the job, certainly so: on a slow machine the run may be over
+// between the look and the signal, and then another one is waited for. Whoever is frozen inside a transaction keeps what it
 // has locked in the database: a few rows until the server's timeout on PostgreSQL, where others pass them by; the whole
 // file on SQLite, where nothing wrong happens then but nothing at all until it goes on. On SQLite another moment is tried.
 func (f *Fleet) FreezeVictim(job, role string, candidates ...*Replica) (victim *Replica, run jobs.Run, frozen time.Duration) {
 	f.tb.Helper()
-	until(f.tb, "a replica is frozen outside of a transaction", patience, func() bool {
+	until(f.tb, "a replica is frozen in the middle of "+job, patience, func() bool {
 		victim, run = f.WaitVictim(job, role, candidates...)
 		frozen = victim.Freeze()
-		if f.writable() {
+		if f.writable() && f.isRunning(run.ID) {
 			return true
 		}
 		victim.Thaw()
 		return false
 	})
 	return victim, run, frozen
+}
+
+// isRunning reports whether a run is running in the ledger; of a frozen replica it stays so until others recover it.
+func (f *Fleet) isRunning(id int64) bool {
+	f.tb.Helper()
+	run, err := f.Ledger.Get(f.tb.Context(), id)
+	f.must(err)
+	return run.State == jobs.StateRunning
 }
 
 // writable reports whether a row can be written, which a frozen replica can prevent on SQLite.

@@ -39,7 +39,7 @@ func TestKilledAndFrozenReplicas(t *testing.T) {
 		all := []*Replica{f.StartReady("a"), f.StartReady("b"), f.StartReady("c")}
 		from, end := f.now().Truncate(time.Second).Add(time.Second), boottime.Now()+30*time.Second
 
-		dead, lost := f.WaitVictim(stubborn, record.Main, all...)
+		dead, lost, _ := f.FreezeVictim(stubborn, record.Main, all...)
 		killed := dead.Kill()
 		f.WaitRun(lost.ID, "the killed replica's run is lost", wasLost)
 
