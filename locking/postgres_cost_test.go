@@ -29,16 +29,21 @@ func TestPostgresLoserWritesNoWAL(t *testing.T) {
 		names[i] = fmt.Sprintf("lock %02d", i)
 		mustAcquire(t, store, names[i], "A")
 	}
+	mustAcquire(t, store, "expired", "A")
+	exec(t, db.Main, `UPDATE distributed_locks SET expires_at = clock_timestamp() WHERE resource = 'expired'`)
 	lose := func() {
 		for _, name := range names {
 			require.False(t, tryAcquire(t, store, name, "B").Acquired)
 		}
-		reqs := make([]locking.AcquireRequest, len(names))
-		for i, name := range names {
-			reqs[i] = locking.AcquireRequest{Resource: name, Owner: "B", TTL: time.Minute, Grace: time.Second}
+		reqs := []locking.AcquireRequest{{Resource: "expired", Owner: "B", TTL: time.Minute, Grace: time.Hour}}
+		for _, name := range names {
+			reqs = append(reqs, locking.AcquireRequest{Resource: name, Owner: "B", TTL: time.Minute, Grace: time.Second})
 		}
-		_, err := store.Acquire(t.Context(), reqs)
+		res, err := store.Acquire(t.Context(), reqs)
 		require.NoError(t, err)
+		for _, r := range res {
+			require.False(t, r.Acquired)
+		}
 	}
 	exec(t, db.Main, `VACUUM`) // so that the reads have no old versions to prune
 	exec(t, db.Main, `CHECKPOINT`)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +47,7 @@ func TestTheFiveMinutesOfTheReadme(t *testing.T) {
 		assert.Equal(t, exitOK, got.code, "%s: %s%s", strings.TrimSpace(line), got.out, got.errors)
 	}
 	require.Len(t, daemons, 2)
-	assert.Regexp(t, regexp.MustCompile(`(?m)^ *\d+ +report:monthly .*succeeded`), w.run(t, "runs", "list").out)
+	assert.Regexp(t, `(?m)^ *\d+ +report:monthly .*succeeded`, w.run(t, "runs", "list").out)
 	for _, daemon := range daemons {
 		daemon.signal(t, syscall.SIGTERM)
 		code, rest := daemon.end(t)

@@ -17,7 +17,6 @@ type process struct {
 type census struct {
 	byPID        map[int]process
 	candidates   []process // who can belong to a run
-	certain      bool      // nobody was born behind the reader's back
 	environments map[int]environment
 }
 
@@ -28,8 +27,8 @@ type environment struct {
 }
 
 func takeCensus(root int) *census {
-	all, certain := processes()
-	c := &census{byPID: make(map[int]process, len(all)), certain: certain, environments: map[int]environment{}}
+	all := processes()
+	c := &census{byPID: make(map[int]process, len(all)), environments: map[int]environment{}}
 	for _, p := range all {
 		c.byPID[p.pid] = p
 	}

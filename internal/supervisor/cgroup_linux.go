@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,9 +17,11 @@ import (
 // clearing the environment, and the kernel kills all members in one step that no fork can slip through.
 type cgroupTree struct{ dir string }
 
-func (t cgroupTree) signal(sig syscall.Signal) {
+func (t cgroupTree) signal(sigs ...syscall.Signal) {
 	for _, pid := range t.members() {
-		_ = syscall.Kill(pid, sig) // it may be gone already
+		for _, sig := range sigs {
+			_ = syscall.Kill(pid, sig) // it may be gone already
+		}
 	}
 }
 
@@ -43,10 +46,9 @@ func (t cgroupTree) alive() bool {
 }
 
 func (t cgroupTree) remove() error {
-	dirs := t.dirs()
-	for i := len(dirs) - 1; i >= 0; i-- { // children first
-		if err := syscall.Rmdir(dirs[i]); err != nil && !errors.Is(err, syscall.ENOENT) {
-			return fmt.Errorf("removing the cgroup %s: %w", dirs[i], err)
+	for _, dir := range slices.Backward(t.dirs()) { // children first
+		if err := syscall.Rmdir(dir); err != nil && !errors.Is(err, syscall.ENOENT) {
+			return fmt.Errorf("removing the cgroup %s: %w", dir, err)
 		}
 	}
 	return nil

@@ -77,3 +77,22 @@ func TestBornBetween(t *testing.T) {
 	wrapped := bornBetween(highestPID()-1, 2)
 	assert.Equal(t, []int{highestPID(), 1, 2}, wrapped)
 }
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	p, err := parseStat([]byte("42 (a) Z 1) b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 484349 2592 10\n"))
+	require.NoError(t, err)
+	assert.Equal(t, process{ppid: 7, pgid: 8, sid: 9, start: 484349}, p)
+	p, err = parseStat([]byte("42 (x) Z 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 484349 0 0\n"))
+	require.NoError(t, err)
+	assert.True(t, p.zombie)
+	_, err = parseStat([]byte("42 (x) S 1 2"))
+	require.ErrorIs(t, err, errStat)
+}
+
+func BenchmarkCensus(b *testing.B) {
+	self := os.Getpid()
+	for b.Loop() {
+		b.ReportMetric(float64(len(takeCensus(self).byPID)), "processes")
+	}
+}

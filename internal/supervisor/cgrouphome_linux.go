@@ -52,8 +52,10 @@ func probe(home string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	defer func() { _ = t.remove() }()
+	defer func() {
+		_ = f.Close()
+		_ = t.remove()
+	}()
 	if _, err := os.Stat(filepath.Join(t.dir, "cgroup.events")); err != nil {
 		return fmt.Errorf("looking for cgroup.events: %w", err)
 	}
@@ -96,11 +98,11 @@ func findPlaces(mountinfo, own string) ([]string, error) {
 		return nil, fmt.Errorf("%w: we are in none", errNoCgroups)
 	}
 	// In a container the mount may show only a part of the hierarchy.
-	rel, err := filepath.Rel(root, path)
-	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
+	rest, within := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	if !within || rest == "" {
 		return []string{point}, nil
 	}
-	return []string{filepath.Join(point, rel), point}, nil
+	return []string{filepath.Join(point, filepath.Clean("/"+rest)), point}, nil
 }
 
 // cgroupMount reads proc(5) mountinfo: "31 23 0:28 ROOT POINT options [tags] - TYPE source options".

@@ -3,7 +3,6 @@
 package supervisor
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,133 +19,141 @@ import (
 
 func TestDaemonKilled(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		spec, polite := shell(t, stubborn), shell(t, `trap 'touch heard; exit' TERM; note main; while :; do sleep 0.01; done`)
-		spec.KillAfter = 300 * time.Millisecond
-		v := startVictim(t, mode, spec, polite)
-		all := append(stubbornOnes(t, spec), noted(t, polite, "main"))
-		supervisor := mustRead(t, v.supervisor)
-		home := homeOf(t, v.runs[0])
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			spec, polite := shell(t, stubborn), shell(t, `trap 'touch heard; exit' TERM; note main; while :; do sleep 0.01; done`)
+			spec.KillAfter = 300 * time.Millisecond
+			v := startVictim(t, mode, spec, polite)
+			all := append(stubbornOnes(t, spec), noted(t, polite, "main"))
+			supervisor := mustRead(t, v.supervisor)
+			home := homeOf(t, v.runs[0])
 
-		v.signal(t, syscall.SIGKILL)
-		eventually(t, func() bool { return !runs(supervisor) }, "the supervisor stays")
-		requireDead(t, all...)
-		requireNobody(t, spec)
-		assert.FileExists(t, filepath.Join(polite.Dir, "heard"), "SIGTERM came first")
-		if mode == CgroupsAuto {
-			assert.NoDirExists(t, home)
-		}
-	})
+			v.signal(t, syscall.SIGKILL)
+			eventually(t, func() bool { return !runs(supervisor) }, "the supervisor stays")
+			requireDead(t, all...)
+			requireNobody(t, spec)
+			assert.FileExists(t, filepath.Join(polite.Dir, "heard"), "SIGTERM came first")
+			if mode == CgroupsAuto {
+				assert.NoDirExists(t, home)
+			}
+		})
+	}
 }
 
 // P4: what a frozen daemon cannot stop is dead by its deadline, and reports that it does not read stop nobody.
 func TestDaemonFrozenPastTheDeadline(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		deadline := boottime.Now() + 8*time.Second
-		var specs []Spec
-		for range 8 { // together more than the socket holds
-			s := shell(t, `while ! [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero; note main; exec sleep 0.1`)
-			s.HeadBytes = 200_000
-			specs = append(specs, s)
-		}
-		spec := shell(t, stubborn)
-		spec.StopAt, spec.Deadline = deadline-500*time.Millisecond, deadline
-		v := startVictim(t, mode, append(specs, spec)...)
-		all := stubbornOnes(t, spec)
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			deadline := boottime.Now() + 8*time.Second
+			var specs []Spec
+			for range 8 { // together more than the socket holds
+				s := shell(t, `while ! [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero; note main; exec sleep 0.1`)
+				s.HeadBytes = 200_000
+				specs = append(specs, s)
+			}
+			spec := shell(t, stubborn)
+			spec.StopAt, spec.Deadline = deadline-500*time.Millisecond, deadline
+			v := startVictim(t, mode, append(specs, spec)...)
+			all := stubbornOnes(t, spec)
 
-		v.signal(t, syscall.SIGSTOP)
-		for _, s := range specs {
-			require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "go"), nil, 0o600))
-		}
-		require.Less(t, boottime.Now(), deadline, "the test itself was too slow")
-		for _, p := range all {
-			eventually(t, func() bool { return !runs(p) }, "the deadline passed")
-		}
-		eventually(t, func() bool { return len(membersOf(spec)) == 0 }, "the deadline passed")
-		late := boottime.Now() - deadline
-		t.Logf("dead %v after the deadline", late)
-		assert.Less(t, late, 3*time.Second) // a busy machine; milliseconds on an idle one
-	})
+			v.signal(t, syscall.SIGSTOP)
+			for _, s := range specs {
+				require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "go"), nil, 0o600))
+			}
+			require.Less(t, boottime.Now(), deadline, "the test itself was too slow")
+			for _, p := range all {
+				eventually(t, func() bool { return !runs(p) }, "the deadline passed")
+			}
+			eventually(t, func() bool { return len(membersOf(spec)) == 0 }, "the deadline passed")
+			late := boottime.Now() - deadline
+			t.Logf("dead %v after the deadline", late)
+			assert.Less(t, late, 3*time.Second) // a busy machine; milliseconds on an idle one
+		})
+	}
 }
 
 func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		c := newClient(t, mode)
-		spec := shell(t, stubborn)
-		p, all := startStubborn(t, c, spec)
-		first := c.PID()
-		home := homeOf(t, p.PID())
-		everything := descendants(first)
-		require.GreaterOrEqual(t, len(everything), len(all))
-		require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
-		r := wait(t, p)
-		requireDead(t, all...)
-		requireNobody(t, spec)
-		assert.Equal(t, Result{Cause: CauseSupervisorGone, ExitCode: -1}, r)
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, mode)
+			spec := shell(t, stubborn)
+			p, all := startStubborn(t, c, spec)
+			first := c.PID()
+			home := homeOf(t, p.PID())
+			everything := descendants(first)
+			require.GreaterOrEqual(t, len(everything), len(all))
+			require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
+			r := wait(t, p)
+			requireDead(t, all...)
+			requireNobody(t, spec)
+			assert.Equal(t, Result{Cause: CauseSupervisorGone, ExitCode: -1}, r)
 
-		assert.Equal(t, CauseExited, execute(t, c, shell(t, "exit 0")).Cause, "a new supervisor")
-		assert.NotEqual(t, first, c.PID())
-		if mode == CgroupsAuto {
-			assert.NoDirExists(t, home)
-		}
-		for _, one := range everything { // they became our children, which must not stay zombies
-			eventually(t, func() bool {
-				now, found, err := readProcess(one.pid)
-				return err == nil && (!found || now.start != one.start)
-			}, fmt.Sprintf("a zombie is left: %+v", one))
-		}
-	})
+			assert.Equal(t, CauseExited, execute(t, c, shell(t, "exit 0")).Cause, "a new supervisor")
+			assert.NotEqual(t, first, c.PID())
+			if mode == CgroupsAuto {
+				assert.NoDirExists(t, home)
+			}
+			for _, one := range everything { // they became our children, which must not stay zombies
+				eventually(t, func() bool {
+					now, found, err := readProcess(one.pid)
+					return err == nil && (!found || now.start != one.start)
+				}, fmt.Sprintf("a zombie is left: %+v", one))
+			}
+		})
+	}
 }
 
 // A supervisor that dies between fork and exec leaves a child that must not become the command.
 func TestSupervisorKilledWhileStarting(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		c := newClient(t, mode)
-		spec := shell(t, "note main")
-		spec.Env = append(spec.Env, freezeMark)
-		refused := make(chan error, 1)
-		go func() {
-			_, err := c.Start(context.Background(), spec)
-			refused <- err
-		}()
-		child := frozenChild(t, c.PID())
-		require.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
-		var err *StartError
-		require.ErrorAs(t, <-refused, &err)
-		assert.Equal(t, ReasonSupervisor, err.Reason)
-		eventually(t, func() bool { return !runs(child) }, "exec-child lives")
-		assert.NoFileExists(t, filepath.Join(spec.Dir, "main"))
-	})
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, mode)
+			spec := shell(t, "note main")
+			spec.Env = append(spec.Env, freezeMark)
+			refused := startAside(t.Context(), c, spec)
+			child := frozenChild(t, c.PID())
+			require.NoError(t, syscall.Kill(c.PID(), syscall.SIGKILL))
+			var err *StartError
+			require.ErrorAs(t, <-refused, &err)
+			assert.Equal(t, ReasonSupervisor, err.Reason)
+			eventually(t, func() bool { return !runs(child) }, "exec-child lives")
+			assert.NoFileExists(t, filepath.Join(spec.Dir, "main"))
+		})
+	}
 }
 
 // A supervisor that is alive but does nothing does not make a run live longer.
 func TestSupervisorFrozenPastTheDeadline(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		c := newClient(t, mode)
-		spec := shell(t, stubborn)
-		p, all := startStubborn(t, c, spec)
-		require.NoError(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
-		p.Extend(boottime.Now(), boottime.Now())
-		for _, one := range all {
-			eventually(t, func() bool { return !runs(one) }, "the deadline passed")
-		}
-		assert.Equal(t, CauseSupervisorGone, wait(t, p).Cause)
-		requireNobody(t, spec)
-		assert.Equal(t, CauseExited, execute(t, c, shell(t, "exit 0")).Cause)
-	})
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, mode)
+			spec := shell(t, stubborn)
+			p, all := startStubborn(t, c, spec)
+			require.NoError(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
+			p.Extend(boottime.Now(), boottime.Now())
+			for _, one := range all {
+				eventually(t, func() bool { return !runs(one) }, "the deadline passed")
+			}
+			assert.Equal(t, CauseSupervisorGone, wait(t, p).Cause)
+			requireNobody(t, spec)
+			assert.Equal(t, CauseExited, execute(t, c, shell(t, "exit 0")).Cause)
+		})
+	}
 }
 
 // Not parallel: the other tests start clients, which would clean up first.
 func TestDaemonAndSupervisorKilledTogether(t *testing.T) { //nolint:paralleltest // see above
-	for _, mode := range []Mode{CgroupsAuto, CgroupsOff} {
+	for _, mode := range modes(t) { //nolint:paralleltest // see above
 		t.Run(string(mode), func(t *testing.T) {
-			if mode == CgroupsAuto {
-				needCgroups(t)
-			}
 			spec := shell(t, stubborn)
 			v := startVictim(t, mode, spec)
 			all := stubbornOnes(t, spec)
@@ -174,13 +181,16 @@ func TestDaemonAndSupervisorKilledTogether(t *testing.T) { //nolint:paralleltest
 // A daemon that was started by nohup, or with signals blocked by a careless parent, does not pass that on.
 func TestSignalsAreReset(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		spec := shell(t, "note main; exec sleep 1000")
-		v := startVictimThrough(t, `trap '' HUP INT TERM USR1 TSTP PIPE; exec "$@"`, mode, spec)
-		noted(t, spec, "main")
-		eventually(t, func() bool { return strings.HasPrefix(procFile(t, v.runs[0], "cmdline"), "sleep\x00") }, "")
-		assert.Contains(t, procFile(t, v.runs[0], "status"), "SigIgn:\t0000000000000000")
-	})
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			spec := shell(t, "note main; exec sleep 1000")
+			v := startVictimThrough(t, `trap '' HUP INT TERM USR1 TSTP PIPE; exec "$@"`, mode, spec)
+			noted(t, spec, "main")
+			eventually(t, func() bool { return strings.HasPrefix(procFile(t, v.runs[0], "cmdline"), "sleep\x00") }, "")
+			assert.Contains(t, procFile(t, v.runs[0], "status"), "SigIgn:\t0000000000000000")
+		})
+	}
 }
 
 func TestSupervisorSurvivesSignals(t *testing.T) {
@@ -199,18 +209,21 @@ func TestSupervisorSurvivesSignals(t *testing.T) {
 
 func TestCloseStopsEverything(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, mode Mode) {
-		c := newClient(t, mode)
-		spec := shell(t, stubborn)
-		spec.KillAfter = 100 * time.Millisecond
-		p, all := startStubborn(t, c, spec)
-		supervisor := mustRead(t, c.PID())
-		require.NoError(t, c.Close())
-		requireDead(t, append(all, supervisor)...)
-		assert.Equal(t, CauseStopped, wait(t, p).Cause)
-		assert.Equal(t, ReasonSupervisor, startError(t, c, spec).Reason)
-		assert.Zero(t, c.PID())
-	})
+	for _, mode := range modes(t) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, mode)
+			spec := shell(t, stubborn)
+			spec.KillAfter = 100 * time.Millisecond
+			p, all := startStubborn(t, c, spec)
+			supervisor := mustRead(t, c.PID())
+			require.NoError(t, c.Close())
+			requireDead(t, append(all, supervisor)...)
+			assert.Equal(t, CauseStopped, wait(t, p).Cause)
+			assert.Equal(t, ReasonSupervisor, startError(t, c, spec).Reason)
+			assert.Zero(t, c.PID())
+		})
+	}
 }
 
 func TestWeaknesses(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/cronlatch/cronlatch/internal/boottime"
 )
 
-// rounds is how often the process table is read again while it changes.
-const rounds = 3
+// rounds bounds how often a tree that still grows is stopped before it is killed.
+const rounds = 5
 
 // unknownFor is how long exec may take.
 const unknownFor = 2 * time.Second
@@ -109,12 +109,14 @@ func (t *groupTree) isSeed(p process, c *census) bool {
 	return p.pgid == t.main.pid || p.sid == t.main.pid || t.mark != "" && slices.Contains(c.environment(p).marks, t.mark)
 }
 
-func (t *groupTree) signal(sig syscall.Signal) { each(t.members(t.family.census()), sig) }
+func (t *groupTree) signal(sigs ...syscall.Signal) { each(t.members(t.family.census()), sigs...) }
 
-func each(members []process, sig syscall.Signal) {
+func each(members []process, sigs ...syscall.Signal) {
 	for _, p := range members {
-		if !p.zombie {
-			_ = syscall.Kill(p.pid, sig) // it may be gone already
+		for _, sig := range sigs {
+			if !p.zombie {
+				_ = syscall.Kill(p.pid, sig) // it may be gone already
+			}
 		}
 	}
 }
@@ -153,18 +155,9 @@ func (t *groupTree) eachGroup(members map[process]bool, sig syscall.Signal) {
 // stun only stops the main process group: the dead have no descendants, by whom others are to be found.
 func (t *groupTree) stun(main int) { _ = syscall.Kill(-main, syscall.SIGSTOP) }
 
-// alive says no only when that is certain.
 func (t *groupTree) alive() bool {
-	for range rounds {
-		c := t.family.census()
-		if slices.ContainsFunc(t.members(c), func(p process) bool { return !p.zombie }) || t.family.hasUnknown(c) {
-			return true
-		}
-		if c.certain {
-			return false
-		}
-	}
-	return true
+	c := t.family.census()
+	return slices.ContainsFunc(t.members(c), func(p process) bool { return !p.zombie }) || t.family.hasUnknown(c)
 }
 
 // hasUnknown reports whether an orphan is in the middle of exec, when its environment cannot be read. One that keeps

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ type launched struct {
 	pid     int
 	tree    tree
 	info    started
+	trouble error // worth a line in the log although the run goes on
 	output  *os.File
 	order   *os.File
 	verdict *os.File
@@ -30,28 +32,26 @@ func (s *supervisor) forkLoop() {
 			return
 		}
 		for _, r := range batch {
-			l, trouble, err := s.launch(r.number, r.spec)
-			s.events <- func() {
-				s.complain(trouble)
-				s.forked(r, l, err)
-			}
+			l, refused := s.launch(r.number, r.spec)
+			s.events <- func() { s.forked(r, l, refused) }
 		}
 	}
 }
 
-// launch forks exec-child. trouble is worth a line in the log although the run goes on.
-func (s *supervisor) launch(number uint64, spec *wireSpec) (l *launched, trouble error, refused *StartError) {
+// launch forks exec-child.
+func (s *supervisor) launch(number uint64, spec *wireSpec) (*launched, *StartError) {
 	if late := boottime.Now() - min(spec.StopAt, spec.Deadline); late >= 0 {
-		return nil, nil, stale(late)
+		return nil, stale(late)
 	}
 	place, trouble := s.ground.plot(number, spec.ID)
 	l, err := s.fork(place.cgroup)
 	place.clear(err != nil)
 	if err != nil {
-		return nil, trouble, &StartError{ReasonSystem, err.Error()}
+		return nil, &StartError{ReasonSystem, errors.Join(err, trouble).Error()}
 	}
+	l.trouble = trouble
 	l.tree, l.info = s.ground.settle(place, l.pid, toStrings(spec.Env))
-	return l, trouble, nil
+	return l, nil
 }
 
 func (s *supervisor) fork(cgroup *os.File) (*launched, error) {
@@ -85,11 +85,11 @@ func (s *supervisor) fork(cgroup *os.File) (*launched, error) {
 
 // tell sends the order. It blocks for as long as the child does not read.
 func (l *launched) tell(spec *wireSpec) {
-	defer l.order.Close()
 	_ = json.NewEncoder(l.order).Encode(childOrder{ // a child that ended says so by its verdict
 		Parent: os.Getpid(), Argv: spec.Argv, Env: spec.Env, Dir: spec.Dir,
 		StopAt: min(spec.StopAt, spec.Deadline),
 	})
+	_ = l.order.Close()
 }
 
 // pipes are the pipes to one child. Our ends do not block; those of the child do, as every program expects.

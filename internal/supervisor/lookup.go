@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -42,8 +43,8 @@ func lookup(name string, env []string) (string, *StartError) {
 
 // searchPath is the last PATH of env, as in a shell.
 func searchPath(env []string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(env[i], "PATH="); ok {
+	for _, entry := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(entry, "PATH="); ok {
 			return v
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -133,72 +132,73 @@ func (v *victim) signal(t *testing.T, s syscall.Signal) {
 	require.NoError(t, v.cmd.Process.Signal(s))
 }
 
-// eachMode runs f with cgroups, where this machine lets us, and without.
-func eachMode(t *testing.T, f func(t *testing.T, mode Mode)) {
+// modes is with cgroups, where this machine lets us, and without.
+func modes(t *testing.T) []Mode {
 	t.Helper()
-	for _, mode := range []Mode{CgroupsAuto, CgroupsOff} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			if mode == CgroupsAuto {
-				needCgroups(t)
-			}
-			f(t, mode)
-		})
+	if err := tryCgroups(); err != nil {
+		t.Run(string(CgroupsAuto), needCgroups)
+		return []Mode{CgroupsOff}
 	}
+	return []Mode{CgroupsAuto, CgroupsOff}
 }
 
-func needCgroups(t testing.TB) {
+func needCgroups(t *testing.T) {
 	t.Helper()
-	home, err := makeHome("test")
-	if errors.Is(err, errNoCgroups) {
+	if err := tryCgroups(); err != nil {
 		t.Skip("needs a writable cgroup v2 hierarchy: ", err)
 	}
-	require.NoError(t, err)
-	removeHome(home)
 }
 
-func newClient(t testing.TB, mode Mode) *Client {
-	t.Helper()
+func tryCgroups() error {
+	home, err := makeHome("test")
+	if err == nil {
+		removeHome(home)
+	}
+	return err
+}
+
+func newClient(tb testing.TB, mode Mode) *Client {
+	tb.Helper()
 	c, err := Start(Options{Cgroups: mode, Name: "test", Logger: zap.NewNop()})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, c.Close()) })
 	return c
 }
 
 // shell is a run of a shell script. $DIR is a folder of its own, in which `note NAME` leaves the PID of the caller.
-func shell(t testing.TB, script string) Spec {
-	t.Helper()
-	dir := t.TempDir()
+func shell(tb testing.TB, script string) Spec {
+	tb.Helper()
+	dir := tb.TempDir()
 	const prelude = `note() { echo $$ > "$DIR/.$1" && mv "$DIR/.$1" "$DIR/$1"; }; `
 	return Spec{
-		ID: t.Name(), Argv: []string{"/bin/sh", "-c", prelude + script},
-		Env: []string{"DIR=" + dir, "PATH=" + os.Getenv("PATH"), markName + t.Name()},
+		ID: tb.Name(), Argv: []string{"/bin/sh", "-c", prelude + script},
+		Env: []string{"DIR=" + dir, "PATH=" + os.Getenv("PATH"), markName + tb.Name()},
 		Dir: dir, StopAt: boottime.Now() + plenty, Deadline: boottime.Now() + plenty,
 		KillAfter: plenty, HeadBytes: 64 << 10, TailBytes: 64 << 10,
 	}
 }
 
-func start(t testing.TB, c *Client, spec Spec) *Process {
-	t.Helper()
+func start(tb testing.TB, c *Client, spec Spec) *Process {
+	tb.Helper()
 	p, err := c.Start(context.Background(), spec)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return p
 }
 
-func wait(t testing.TB, p *Process) Result {
-	t.Helper()
+func wait(tb testing.TB, p *Process) Result {
+	tb.Helper()
 	select {
 	case <-p.Done():
 		return p.Result()
 	case <-time.After(soon):
-		require.FailNow(t, "the run does not end")
+		require.FailNow(tb, "the run does not end")
 		return Result{}
 	}
 }
 
-func execute(t testing.TB, c *Client, spec Spec) Result {
-	t.Helper()
-	return wait(t, start(t, c, spec))
+func execute(tb testing.TB, c *Client, spec Spec) Result {
+	tb.Helper()
+	return wait(tb, start(tb, c, spec))
 }
 
 func startError(t *testing.T, c *Client, spec Spec) *StartError {
@@ -210,10 +210,10 @@ func startError(t *testing.T, c *Client, spec Spec) *StartError {
 }
 
 // noted waits for `note NAME` of a script and returns that process.
-func noted(t testing.TB, spec Spec, name string) process {
-	t.Helper()
+func noted(tb testing.TB, spec Spec, name string) process {
+	tb.Helper()
 	var p process
-	eventually(t, func() bool {
+	eventually(tb, func() bool {
 		text, err := os.ReadFile(filepath.Join(spec.Dir, name))
 		if err != nil {
 			return false
@@ -229,15 +229,15 @@ func noted(t testing.TB, spec Spec, name string) process {
 	return p
 }
 
-func eventually(t testing.TB, condition func() bool, msg string) {
-	t.Helper()
+func eventually(tb testing.TB, condition func() bool, msg string) {
+	tb.Helper()
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
 	for end := time.After(soon); !condition(); {
 		select {
 		case <-ticker.C:
 		case <-end:
-			require.FailNow(t, "waited in vain", msg)
+			require.FailNow(tb, "waited in vain", msg)
 		}
 	}
 }
@@ -248,17 +248,17 @@ func runs(p process) bool {
 }
 
 // requireDead wants every process to be dead by now, not soon.
-func requireDead(t testing.TB, processes ...process) {
-	t.Helper()
+func requireDead(tb testing.TB, processes ...process) {
+	tb.Helper()
 	for _, p := range processes {
-		require.False(t, runs(p), "process %d is alive", p.pid)
+		require.False(tb, runs(p), "process %d is alive", p.pid)
 	}
 }
 
-func requireNoZombies(t testing.TB, parent int) {
-	t.Helper()
-	eventually(t, func() bool {
-		all, _ := processes()
+func requireNoZombies(tb testing.TB, parent int) {
+	tb.Helper()
+	eventually(tb, func() bool {
+		all := processes()
 		return !slices.ContainsFunc(all, func(p process) bool { return p.ppid == parent && p.zombie })
 	}, "a zombie is left")
 }

@@ -56,6 +56,7 @@ func (s *supervisor) forked(r *run, l *launched, refused *StartError) {
 
 func (s *supervisor) watch(r *run, l *launched) {
 	r.launched = l
+	s.complain(l.trouble)
 	r.output = &capture{r: l.output, window: window{headMax: r.spec.HeadBytes, tailMax: r.spec.TailBytes}}
 	s.byPID[l.pid] = r
 	go l.tell(r.spec)

@@ -12,16 +12,16 @@ const orphansReturn = false
 const stateZombie = 5 // SZOMB of sys/proc.h
 
 // processes is one call, and the kernel hands out its table in one piece.
-func processes() (all []process, certain bool) {
+func processes() []process {
 	table, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
-		return nil, false
+		return nil
 	}
-	all = make([]process, 0, len(table))
+	all := make([]process, 0, len(table))
 	for i := range table {
 		all = append(all, fromKinfo(&table[i]))
 	}
-	return all, true
+	return all
 }
 
 func fromKinfo(k *unix.KinfoProc) process {

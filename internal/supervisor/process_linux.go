@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -15,12 +14,14 @@ import (
 // orphansReturn: a sub-reaper becomes the parent of whatever its descendants leave behind.
 const orphansReturn = true
 
-// chases bounds how often the newborn are looked for. Each time there are fewer.
-const chases = 50
+// chases bounds how often the newborn are looked for when the machine forks all the time.
+const chases = 10
 
 // processes reads the directory of processes, which takes a while, and then those that were born in that while, until
-// there are none. Without the second step a process that forks and ends at the right moments is never seen.
-func processes() (all []process, certain bool) {
+// there are none. Each step is shorter than the one before, so that a process which forks and ends again and again is
+// seen in one of them, although it would never be seen in the first alone.
+func processes() []process {
+	var all []process
 	last := lastPID()
 	for _, pid := range listedPIDs() {
 		all = appendProcess(all, pid)
@@ -28,14 +29,14 @@ func processes() (all []process, certain bool) {
 	for range chases {
 		newest := lastPID()
 		if newest == last {
-			return all, true
+			break
 		}
 		for _, pid := range bornBetween(last, newest) {
 			all = appendProcess(all, pid)
 		}
 		last = newest
 	}
-	return all, false
+	return all
 }
 
 func appendProcess(all []process, pid int) []process {
@@ -50,8 +51,8 @@ func listedPIDs() []int {
 	if err != nil {
 		return nil
 	}
-	defer proc.Close()
 	names, _ := proc.Readdirnames(-1) // what was read before an error is still true
+	_ = proc.Close()
 	pids := make([]int, 0, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -95,26 +96,62 @@ func highestPID() int {
 	return min(pid, most)
 }
 
-// readProcess reads proc_pid_stat(5).
+// readProcess reads proc_pid_stat(5). It is called for every process of the machine, hence the bare system calls.
 func readProcess(pid int) (p process, found bool, err error) {
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if errors.Is(err, syscall.ENOENT) {
+		return process{}, false, nil
+	}
+	if err != nil {
+		return process{}, false, fmt.Errorf("opening the state of process %d: %w", pid, err)
+	}
+	var buf [1024]byte
+	n, err := syscall.Read(fd, buf[:])
+	_ = syscall.Close(fd)
+	if errors.Is(err, syscall.ESRCH) {
 		return process{}, false, nil
 	}
 	if err != nil {
 		return process{}, false, fmt.Errorf("reading the state of process %d: %w", pid, err)
 	}
-	// The command's name is in parentheses and may hold anything, parentheses and blanks included.
-	fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
-	if len(fields) < 20 {
-		return process{}, false, fmt.Errorf("reading the state of process %d: %d fields", pid, len(fields))
+	p, err = parseStat(buf[:n])
+	p.pid = pid
+	return p, err == nil, err
+}
+
+var errStat = errors.New("the state of a process is not as expected")
+
+// parseStat takes the fields after the command's name, which is in parentheses and may hold anything, parentheses and
+// blanks included.
+func parseStat(line []byte) (process, error) {
+	const last = 19 // start time
+	field := 0
+	var p process
+	for text := range bytes.FieldsSeq(line[bytes.LastIndexByte(line, ')')+1:]) {
+		switch field {
+		case 0:
+			p.zombie = text[0] == 'Z' || text[0] == 'X'
+		case 1:
+			p.ppid = number(text)
+		case 2:
+			p.pgid = number(text)
+		case 3:
+			p.sid = number(text)
+		case last:
+			p.start = uint64(max(number(text), 0))
+			return p, nil
+		}
+		field++
 	}
-	p = process{pid: pid, zombie: fields[0] == "Z" || fields[0] == "X"}
-	p.ppid, _ = strconv.Atoi(fields[1])
-	p.pgid, _ = strconv.Atoi(fields[2])
-	p.sid, _ = strconv.Atoi(fields[3])
-	p.start, _ = strconv.ParseUint(fields[19], 10, 64)
-	return p, true, nil
+	return process{}, errStat
+}
+
+func number(text []byte) int {
+	n, err := strconv.Atoi(string(text))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 func startTime(pid int) (uint64, bool) {

@@ -35,7 +35,8 @@ type run struct {
 	drained   bool        // the output has come to its end
 
 	startedAt time.Duration
-	ending    bool          // SIGTERM was sent
+	ending    bool          // SIGTERM was or will be sent
+	termSent  bool          // ... and everybody has it: the grace begins
 	killAt    time.Duration // SIGKILL at this instant, or at the deadline if that is earlier
 	cause     Cause
 	main      *syscall.WaitStatus // how the command itself ended; nil while it lives
@@ -80,10 +81,13 @@ func (r *run) step(now time.Duration) {
 		r.act(r.launched.tree.kill, func() {})
 	case r.termDue && !killing:
 		r.termDue = false
-		r.act(func() { terminate(r.launched.tree) }, func() {})
+		r.act(func() { terminate(r.launched.tree) }, func() { r.termSent = true })
 	case r.main != nil && r.look.due(now):
 		alive := true
-		r.act(func() { alive = r.launched.tree.alive() }, func() { r.looked(alive, now) })
+		r.act(func() { alive = r.launched.tree.alive() }, func() { r.looked(alive) })
+	}
+	if r.termSent && r.killAt == never {
+		r.killAt = now + r.spec.KillAfter
 	}
 }
 
@@ -96,13 +100,13 @@ func (r *run) act(action, then func()) {
 }
 
 // looked hears whether the tree was alive after the command itself had ended.
-func (r *run) looked(alive bool, asked time.Duration) {
+func (r *run) looked(alive bool) {
 	switch {
 	case !alive:
 		r.phase = phaseDraining
 		r.output.finish()
 	case !r.ending: // what the command left behind gets the same time to go
-		r.end(CauseExited, asked+r.spec.KillAfter)
+		r.end(CauseExited, never)
 	}
 }
 
@@ -112,23 +116,23 @@ func (r *run) limit() time.Duration { return min(r.stopAt, r.deadline) }
 // Before exec there is nobody to tell, so nothing needs grace; if exec comes first all the same, the run goes on as one
 // that is being killed.
 func (r *run) decide(now time.Duration) {
-	grace, timeout := r.spec.KillAfter, r.spec.Timeout
-	if r.phase == phaseStarting {
-		grace, timeout = 0, 0
-	}
-	switch {
+	timeout := r.spec.Timeout
+	switch starting := r.phase == phaseStarting; {
 	case r.ending:
+	case r.abandoned && starting:
+		r.end(CauseStopped, now)
 	case r.abandoned:
-		r.end(CauseStopped, now+grace)
-	case now >= r.limit() && r.phase == phaseStarting:
+		r.end(CauseStopped, never)
+	case now >= r.limit() && starting:
 		r.end(CauseDeadline, now)
 	case now >= r.limit():
 		r.end(CauseDeadline, r.deadline)
-	case timeout > 0 && now >= r.startedAt+timeout:
-		r.end(CauseTimeout, now+grace)
+	case timeout > 0 && now >= r.startedAt+timeout && !starting:
+		r.end(CauseTimeout, never)
 	}
 }
 
+// end begins with SIGTERM. SIGKILL follows at killAt; never means: KillAfter after SIGTERM.
 func (r *run) end(cause Cause, killAt time.Duration) {
 	r.ending, r.termDue = true, true
 	r.killAt = killAt

@@ -15,11 +15,8 @@ type recorder struct {
 	dead bool
 }
 
-func (t *recorder) signal(sig syscall.Signal) {
-	if sig == syscall.SIGTERM {
-		t.log.WriteString("T")
-	}
-}
+func (t *recorder) signal(...syscall.Signal) { t.log.WriteString("T") }
+
 func (t *recorder) kill()       { t.log.WriteString("K") }
 func (t *recorder) stun(int)    {}
 func (t *recorder) alive() bool { return !t.dead }
@@ -46,14 +43,14 @@ func TestWhenARunEnds(t *testing.T) {
 		"StopAt after Deadline":          {0, 2, 9, 5, nil, ".....KKKKK", CauseDeadline},
 		"timeout":                        {3, 2, 20, 20, nil, "...T.KKKKK", CauseTimeout},
 		"timeout, deadline is earlier":   {3, 9, 5, 6, nil, "...T..KKKK", CauseTimeout},
-		"timeout without grace":          {3, 0, 20, 20, nil, "...KKKKKKK", CauseTimeout},
+		"timeout without grace":          {3, 0, 20, 20, nil, "...TKKKKKK", CauseTimeout},
 		"stop":                           {0, 2, 20, 20, at{4: stop}, "....T.KKKK", CauseStopped},
 		"stop, deadline is earlier":      {0, 9, 20, 6, at{4: stop}, "....T.KKKK", CauseStopped},
 		"extended":                       {0, 2, 3, 4, at{2: extend(6, 8)}, "......T.KK", CauseDeadline},
 		"extended too late":              {0, 2, 3, 6, at{4: extend(20, 20)}, "...T..KKKK", CauseDeadline},
 		"shortened":                      {0, 2, 20, 20, at{4: extend(2, 5)}, "....TKKKKK", CauseDeadline},
 		"stop, extended":                 {0, 3, 5, 6, at{4: stop, 5: extend(20, 20)}, "....T..KKK", CauseStopped},
-		"leftovers":                      {0, 2, 20, 20, at{4: exit}, "....?TKKKK", CauseExited},
+		"leftovers":                      {0, 2, 20, 20, at{4: exit}, "....?T.KKK", CauseExited},
 		"leftovers, deadline":            {0, 9, 5, 7, at{4: exit}, "....?T.KKK", CauseExited},
 		"exit after SIGTERM is not exit": {3, 4, 20, 20, at{5: exit}, "...T.??KKK", CauseTimeout},
 		"exit at the timeout is an exit": {3, 4, 20, 20, at{3: exit}, "...T...KKK", CauseExited},
@@ -65,16 +62,16 @@ func TestWhenARunEnds(t *testing.T) {
 			phase: phaseRunning, launched: &launched{tree: tree},
 			aside: func(action, then func()) { action(); then() },
 		}
-		got := ""
+		var got strings.Builder
 		for now := range 10 {
 			if f := c.events[now]; f != nil {
 				f(r)
 			}
 			before := tree.log.Len()
 			r.step(seconds(now))
-			got += letter(tree.log.String()[before:])
+			got.WriteString(letter(tree.log.String()[before:]))
 		}
-		assert.Equal(t, strings.ReplaceAll(c.want, "?", "."), got, name)
+		assert.Equal(t, strings.ReplaceAll(c.want, "?", "."), got.String(), name)
 		assert.Equal(t, c.cause, r.cause, name)
 	}
 }

@@ -141,8 +141,7 @@ func killAll(t tree, until time.Time) bool {
 // supervisor and in another session than ours; whatever else we start stays in our session.
 func (s *session) reapOrphans() {
 	self, session := os.Getpid(), ownSession()
-	all, _ := processes()
-	for _, p := range all {
+	for _, p := range processes() {
 		if !p.zombie || p.ppid != self {
 			continue
 		}
@@ -171,7 +170,6 @@ type tail struct {
 const tailSize = 4 << 10
 
 func (t *tail) read() {
-	defer t.r.Close()
 	t.text.tailMax = tailSize
 	buf := make([]byte, tailSize)
 	for {
@@ -180,6 +178,7 @@ func (t *tail) read() {
 		t.text.write(buf[:n])
 		t.mu.Unlock()
 		if err != nil {
+			_ = t.r.Close()
 			return
 		}
 	}

@@ -68,35 +68,49 @@ func open(o Options, wg *sync.WaitGroup) (*session, error) {
 // spawn starts the process in a session of its own, with an empty environment: it must hold no secret that a job could
 // read from /proc.
 func (s *session) spawn(o Options) error {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return err
-	}
-	defer theirs.Close()
-	errRead, errWrite, err := os.Pipe()
-	if err != nil {
-		_ = ours.Close()
-		return fmt.Errorf("making a pipe: %w", err)
-	}
-	defer errWrite.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	var ours, theirs []*os.File // ours: stderr, socket; theirs: stdin, stdout, stderr, socket
+	err := openEnds(&ours, &theirs)
 	if err == nil {
-		defer null.Close()
 		s.process, err = os.StartProcess(o.Executable, append([]string{filepath.Base(os.Args[0])}, o.Args...), &os.ProcAttr{
 			Env:   []string{},
-			Files: []*os.File{null, null, errWrite, theirs},
+			Files: theirs,
 			Sys:   &syscall.SysProcAttr{Setsid: true},
 		})
 	}
+	closeAll(theirs)
 	if err != nil {
-		_ = ours.Close()
-		_ = errRead.Close()
+		closeAll(ours)
 		return fmt.Errorf("executing it: %w", err)
 	}
-	s.socket = ours
-	s.stderr.r = errRead
+	s.stderr.r, s.socket = ours[0], ours[1]
 	s.since, _ = startTime(s.process.Pid)
 	return nil
+}
+
+// openEnds opens both ends of everything that connects us; on an error, what was opened before it.
+func openEnds(ours, theirs *[]*os.File) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("opening its stdin: %w", err)
+	}
+	*theirs = append(*theirs, null, null)
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("opening its stderr: %w", err)
+	}
+	*ours, *theirs = append(*ours, read), append(*theirs, write)
+	socket, daemon, err := socketPair()
+	if err != nil {
+		return err
+	}
+	*ours, *theirs = append(*ours, socket), append(*theirs, daemon)
+	return nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // closing one twice does no harm
+	}
 }
 
 func socketPair() (ours, theirs *os.File, err error) {

@@ -1,9 +1,6 @@
 package supervisor
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Spec is one command to run. Everything the child gets is in it; nothing is taken from the daemon.
 type Spec struct {
@@ -80,7 +77,7 @@ type StartError struct {
 }
 
 // Error is a sentence for people.
-func (e *StartError) Error() string { return fmt.Sprintf("starting the command: %s", e.Msg) }
+func (e *StartError) Error() string { return "starting the command: " + e.Msg }
 
 // ExitCode is what a shell would report: 127 not found, 126 not executable, else -1.
 func (e *StartError) ExitCode() int {

@@ -168,7 +168,7 @@ func (s *supervisor) reap() {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		if err == syscall.EINTR { //nolint:errorlint // Wait4 returns a bare Errno
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || pid <= 0 {

@@ -4,8 +4,8 @@ import "syscall"
 
 // tree is everything a run started, wherever it went: cgroupTree, or groupTree where there are no cgroups.
 type tree interface {
-	// signal sends sig to every process once.
-	signal(sig syscall.Signal)
+	// signal sends each signal to every process once.
+	signal(sigs ...syscall.Signal)
 	// kill sends SIGKILL to every process. It is repeated until alive says no.
 	kill()
 	// stun stops what can be stopped in one system call, ahead of kill. main is the main process, not reaped yet.
@@ -17,7 +17,4 @@ type tree interface {
 }
 
 // terminate asks politely. A stopped process would not hear it, hence SIGCONT.
-func terminate(t tree) {
-	t.signal(syscall.SIGTERM)
-	t.signal(syscall.SIGCONT)
-}
+func terminate(t tree) { t.signal(syscall.SIGTERM, syscall.SIGCONT) }
