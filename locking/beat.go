@@ -11,9 +11,6 @@ import (
 	"github.com/cronlatch/cronlatch/internal/audit"
 )
 
-// clockStep is the audit's action for a step of the database's clock.
-const clockStep audit.Action = "clock.step"
-
 // beat is one renewal of many locks on its way.
 type beat struct {
 	sent    time.Duration // before it was sent
@@ -178,7 +175,7 @@ func (k *Keeper) checkClock(b *beat, a answer) {
 		if margin := k.smallestMargin(b); step > margin || step < -margin {
 			k.cfg.Logger.Warn("the database's clock stepped", zap.Duration("step", step))
 			reason := []zap.Field{audit.Reason("the database's clock stepped by " + step.String())}
-			audit.Log(k.cfg.Audit, clockStep, audit.Failure, slices.Concat(k.cfg.Fields, reason)...)
+			audit.Log(k.cfg.Audit, audit.ClockStep, audit.Failure, slices.Concat(k.cfg.Fields, reason)...)
 			k.cfg.OnClockStep(step)
 		}
 		return

@@ -34,6 +34,7 @@ const (
 	ReplicaDrain     Action = "replica.drain"
 	ReplicaLeave     Action = "replica.leave"
 	ReplicaExpire    Action = "replica.expire"
+	ClockStep        Action = "clock.step" // the database's clock was seen to jump
 )
 
 // message is the constant text of an action: "lock.renew_fail" reads "lock renew fail".

@@ -161,15 +161,17 @@ func TestCheckerFindsEachMutant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := mutants(t.Context())[name]
-				m.Store = lockingtest.NewMemory(time.Now)
-				h := lockingtest.Record(m)
-				_, err := lockingtest.Storm(t.Context(), lockingtest.StormConfig{Store: h, Pause: time.Sleep, Seed: 1})
-				require.NoError(t, err)
-				problems := h.Check()
-				require.NotEmpty(t, problems)
 				_, sentence, _ := strings.Cut(name, ": ")
-				assert.Contains(t, strings.Join(problems, "\n"), sentence)
+				var problems string
+				for seed := uint64(1); seed <= 5 && !strings.Contains(problems, sentence); seed++ {
+					m := mutants(t.Context())[name]
+					m.Store = lockingtest.NewMemory(time.Now)
+					h := lockingtest.Record(m)
+					_, err := lockingtest.Storm(t.Context(), lockingtest.StormConfig{Store: h, Pause: time.Sleep, Seed: seed})
+					require.NoError(t, err)
+					problems = strings.Join(h.Check(), "\n")
+				}
+				assert.Contains(t, problems, sentence)
 			})
 		})
 	}

@@ -115,7 +115,7 @@ func (s *storm) hold(rnd *rand.Rand, name, owner string) error {
 	ttl := s.TTL << rnd.IntN(6)
 	req := locking.AcquireRequest{Resource: name, Owner: owner, TTL: ttl}
 	if rnd.IntN(4) == 0 {
-		req.Grace = s.TTL / 2
+		req.Grace = 8 * s.TTL
 	}
 	got, err := s.Store.Acquire(s.ctx, []locking.AcquireRequest{req})
 	if err != nil {
