@@ -58,7 +58,7 @@ func TestKilledAndFrozenReplicas(t *testing.T) {
 		require.NoError(t, check.NotRun(h.Runs, faultTTL))
 		require.NoError(t, check.DeadBy(h.Events, killed+faultTTL, unfinishedOf(h.Runs, dead.Name)))
 		require.NoError(t, check.DeadBy(h.Events, stopped+faultTTL, func(id int64) bool { return id == given.ID }))
-		mostly(t, h.Runs, 60)
+		mostly(t, h.Runs, 40)
 		t.Logf("%d were lost", countLost(h.Runs))
 		assert.True(t, claimedAfter(h.Runs, frozen.Name, thawed), "the thawed replica works again")
 	})

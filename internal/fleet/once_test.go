@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -18,32 +16,13 @@ import (
 
 const everySecond = "* * * * * *"
 
-// mostly checks that nearly all occurrences have run. On a machine that is busy with something else, runs take longer
-// than the second that they have, and the next ones are skipped for it: then less is asked for. What may never happen,
-// however slow the machine is, the other checks say.
+// mostly asks for a share of the runs to have run. The checkers account for each of the others; this only sees that the
+// fleet worked at all. It is far below what an idle machine does (99 of 100), because a busy one skips by overlap.
 func mostly(t *testing.T, runs []jobs.Run, percent int) {
 	t.Helper()
-	busy := load(t) / float64(runtime.NumCPU())
-	switch {
-	case busy > 6:
-		percent /= 10
-	case busy > 3:
-		percent /= 2
-	}
 	ran, all := check.Share(runs)
-	t.Logf("%d of %d have run (asked for: %d %%, load: %.1f for each processor), by replica: %v",
-		ran, all, percent, busy, check.PerReplica(runs))
+	t.Logf("%d of %d have run (asked for: %d %%), by replica: %v", ran, all, percent, check.PerReplica(runs))
 	assert.Greater(t, ran*100, all*percent)
-}
-
-// load is the average number of runnable processes in the last minute.
-func load(t *testing.T) (average float64) {
-	t.Helper()
-	text, err := os.ReadFile("/proc/loadavg")
-	require.NoError(t, err)
-	_, err = fmt.Sscan(string(text), &average)
-	require.NoError(t, err)
-	return average
 }
 
 // shortJobs are n jobs that record their start and end and nothing between.
@@ -97,7 +76,7 @@ func TestEveryOccurrenceRunsOnce(t *testing.T) {
 		h := f.Rest()
 		require.NoError(t, check.Calendar(h.Runs, schedules(list), w))
 		require.NoError(t, check.NotRun(h.Runs, locking.DefaultTTL))
-		mostly(t, h.Runs, 90)
+		mostly(t, h.Runs, 60)
 		ran, _ := check.Share(h.Runs)
 		share := check.PerReplica(h.Runs)
 		for _, name := range []string{"a", "b", "c"} {

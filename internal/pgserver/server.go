@@ -52,7 +52,7 @@ type Server struct {
 }
 
 // Start runs a server of its own for a test, stopped and removed when the test ends. Tests that only need a database
-// use package dbtest, which takes a tenth of the time.
+// use package dbtest, which is many times as fast.
 func Start(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
 	s, err := launch(tb.Context(), os.Getenv(templateEnv), opts)

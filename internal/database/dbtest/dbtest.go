@@ -1,9 +1,9 @@
 // Package dbtest gives every test its own migrated database, on PostgreSQL and on SQLite.
 //
 // Model: on the server named by CRONLATCH_TEST_POSTGRES (make test starts one, see internal/pgserver) the first caller
-// migrates a template database; each test gets a copy of it, which takes about 15 ms, and drops it at its end. A SQLite
-// database is a file in the test's own temporary folder. A whole database rather than a schema of its own, because
-// advisory locks, notifications and pg_stat_activity are per database.
+// migrates a template database; each test gets a copy of it, which takes 15 ms on an idle machine, and drops it at its
+// end. A SQLite database is a file in a temporary folder of the test. A whole database rather than a schema of its own,
+// because advisory locks, notifications and pg_stat_activity are per database.
 //
 // Guarantees: tests that run at the same time, in one process or in several, never see each other's data. Nothing is left
 // on the server but the template.

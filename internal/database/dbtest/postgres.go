@@ -26,13 +26,13 @@ const templateLock = 7146232180251134
 // PostgresURL creates a migrated database and returns its URL; it is dropped at the end of the test.
 func PostgresURL(tb testing.TB) string {
 	tb.Helper()
-	return create(tb, template(tb))
+	return create(tb, func(ctx context.Context, db *bun.DB) (string, error) { return template(ctx, tb, db) })
 }
 
 // EmptyPostgresURL is PostgresURL without the migrations.
 func EmptyPostgresURL(tb testing.TB) string {
 	tb.Helper()
-	return create(tb, "template0")
+	return create(tb, func(context.Context, *bun.DB) (string, error) { return "template0", nil })
 }
 
 // ServerURL is the server for tests: the database postgres, as a superuser.
@@ -45,11 +45,16 @@ func ServerURL(tb testing.TB) string {
 	return server
 }
 
-func create(tb testing.TB, from string) string {
+// create copies the database that from names.
+func create(tb testing.TB, from func(ctx context.Context, db *bun.DB) (string, error)) string {
 	tb.Helper()
 	name := databaseName(tb.Name())
 	asAdmin(tb, func(ctx context.Context, db *bun.DB) error {
-		_, err := db.ExecContext(ctx, `CREATE DATABASE ? TEMPLATE ?`, bun.Ident(name), bun.Ident(from))
+		source, err := from(ctx, db)
+		if err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, `CREATE DATABASE ? TEMPLATE ?`, bun.Ident(name), bun.Ident(source))
 		return err
 	})
 	tb.Cleanup(func() {
@@ -75,27 +80,24 @@ func databaseName(test string) string {
 
 // template returns the name of the migrated database that tests are copied from, and makes it when it is missing. Only a
 // finished one has the name: a test process killed half-way leaves nothing that others would take.
-func template(tb testing.TB) string {
+func template(ctx context.Context, tb testing.TB, db *bun.DB) (name string, err error) {
 	tb.Helper()
 	fingerprint, err := migrations.Fingerprint(dialect.PG)
 	if err != nil {
-		tb.Fatal(err)
+		return "", err
 	}
-	name := "cronlatch_template_" + fingerprint
-	asAdmin(tb, func(ctx context.Context, db *bun.DB) error {
-		if ok, err := exists(ctx, db, name); ok || err != nil {
-			return err
-		}
-		// A session lock, on the only connection of this pool; closing the pool frees it.
-		if _, err := db.ExecContext(ctx, `SELECT pg_advisory_lock(?)`, templateLock); err != nil {
-			return err
-		}
-		if ok, err := exists(ctx, db, name); ok || err != nil {
-			return err
-		}
-		return makeTemplate(ctx, tb, db, name)
-	})
-	return name
+	name = "cronlatch_template_" + fingerprint
+	if ok, err := exists(ctx, db, name); ok || err != nil {
+		return name, err
+	}
+	// A session lock, on the only connection of this pool; closing the pool frees it.
+	if _, err := db.ExecContext(ctx, `SELECT pg_advisory_lock(?)`, templateLock); err != nil {
+		return "", err
+	}
+	if ok, err := exists(ctx, db, name); ok || err != nil {
+		return name, err
+	}
+	return name, makeTemplate(ctx, tb, db, name)
 }
 
 func exists(ctx context.Context, db *bun.DB, name string) (ok bool, err error) {
