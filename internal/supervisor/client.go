@@ -33,8 +33,7 @@ type Options struct {
 	Name    string // of the replica, in the names of cgroups
 }
 
-// ErrClosed is wrapped in the StartError of a Start after Close.
-var ErrClosed = errors.New("supervisor: the client is closed")
+var errClosed = errors.New("supervisor: the client is closed")
 
 // Client is the daemon's side. All methods may be called by several goroutines.
 type Client struct {
@@ -80,7 +79,7 @@ func (c *Client) current() (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	if c.session != nil && !c.session.isGone() {
 		return c.session, nil

@@ -125,8 +125,11 @@ func TestCommandInheritsNothing(t *testing.T) {
 				require.NoError(t, err)
 				assert.NotEqual(t, file, link)
 			}
+			self := mustRead(t, p.PID())
+			assert.Equal(t, [2]int{p.PID(), p.PID()}, [2]int{self.sid, self.pgid}, "a session of its own")
 			status := procFile(t, p.PID(), "status")
-			for _, line := range []string{"SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000", "NoNewPrivs:\t1"} {
+			assert.Zero(t, ignoredSignals(t, status))
+			for _, line := range []string{"SigBlk:\t0000000000000000", "NoNewPrivs:\t1"} {
 				assert.Contains(t, status, line)
 			}
 			p.Stop()

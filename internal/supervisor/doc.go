@@ -15,8 +15,8 @@
 // table tells: session, process group, descent from the supervisor, and the mark CRONLATCH_RUN_ID in the environment.
 //
 // Files, in the order in which things happen: client.go, session.go (daemon's side), supervisor.go, orders.go, launch.go
-// (fork), child.go (exec), run.go (when to end), tree.go with cgroup_linux.go and group.go (how to end), output.go, and
-// secondline.go for a supervisor that failed.
+// (fork), child.go (exec), run.go (when to end), tree.go with cgroup_linux.go, group.go and census.go (how to end),
+// output.go, and secondline.go for a supervisor that failed.
 //
 // # Guarantees
 //
@@ -36,6 +36,9 @@
 //
 //   - A machine that is suspended, or a child that is stopped, in the microseconds between the last look and exec executes
 //     late. It is killed when the supervisor runs again. Only a fencing token protects the resource.
+//   - SIGKILL is sent at the deadline; death takes as long as the kernel takes. Without cgroups the main process group is
+//     stopped at the deadline and the tree killed after the process table was read some times: 10 to 100 ms, and more
+//     on a machine that has no processor time to give.
 //   - Deadlines are looked at every 250 ms at least; after a suspend a tree may run for that long.
 //   - A job with root's rights can move itself out of its cgroup, or ask another service (docker, systemd-run, at, cron) to run
 //     something. That is not in the tree.

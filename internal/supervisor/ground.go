@@ -29,20 +29,16 @@ type ground struct {
 // could not be made.
 func newGround(o setup) *ground {
 	g := &ground{family: newFamily(os.Getpid())}
-	var err error
 	if o.Cgroups == CgroupsOff {
-		g.weaken("cgroups are switched off")
-	} else if g.home, err = makeHome(o.Name); err != nil {
-		g.weaken(err.Error())
+		g.weaknesses = weaknesses("cgroups are switched off")
+		return g
 	}
-	g.weaknesses = append(g.weaknesses, platformWeaknesses()...)
+	home, err := makeHome(o.Name)
+	if err != nil {
+		g.weaknesses = weaknesses(err.Error())
+	}
+	g.home = home
 	return g
-}
-
-func (g *ground) weaken(why string) {
-	g.weaknesses = append(g.weaknesses,
-		"The processes of a job are found by session, descent and environment, not by cgroup ("+why+"): one that leaves its session, forks away and clears its environment can survive the end of its run.",
-		"When the daemon and its supervisor are killed together, only the first process of each job is killed with them.")
 }
 
 // plot is the place of one run before its process exists.

@@ -178,6 +178,15 @@ func membersOf(spec Spec) []int {
 	return pids
 }
 
+// killMembers kills what was started with the run's environment, and reports whether there was anything.
+func killMembers(spec Spec) bool {
+	members := membersOf(spec)
+	for _, pid := range members {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	return len(members) > 0
+}
+
 func TestManyProcessesDie(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes(t) {

@@ -12,8 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// platformWeaknesses is what Linux cannot do: nothing.
-func platformWeaknesses() []string { return nil }
+// weaknesses is what Linux does not guarantee without cgroups, and why there are none.
+func weaknesses(why string) []string {
+	return []string{
+		"The processes of a job are found by session, descent and environment, not by cgroup (" + why + "): one that leaves its session, forks away and clears its environment can survive the end of its run.",
+		"When the daemon and its supervisor are killed together, only the first process of each job is killed with them.",
+	}
+}
 
 // ownExecutable is the very file we run, even when another version has been installed over it since.
 func ownExecutable() (string, error) { return "/proc/self/exe", nil }

@@ -11,10 +11,11 @@ import (
 // mostDescriptors is how far we look for descriptors that are open; higher ones are unusual.
 const mostDescriptors = 256
 
-func platformWeaknesses() []string {
+// weaknesses is what this platform does not guarantee, whose reason is always the platform.
+func weaknesses(string) []string {
 	return []string{
+		"This platform has neither cgroups nor a sub-reaper: a process that leaves its job's process group, and whose parent has ended, is not found and can survive the end of its run.",
 		"This platform has no parent-death signal: when the daemon and its supervisor are killed together, running commands go on.",
-		"This platform has no sub-reaper: a process that leaves its job's process group, and whose parent has ended, is not found and not killed.",
 	}
 }
 
