@@ -43,6 +43,10 @@ check-blackhole-100: ## cut 100 lock holders off from the database: each must st
 	scripts/test-deps
 	CRONLATCH_FLEET_BLACKHOLES=100 $(WITHPG) go test -count=1 -v -run '^TestBlackHoledHolders$$' -timeout 30m ./internal/fleet
 
+.PHONY: check-calendar
+check-calendar: ## compare 60 windows in every zone with a naive scan of the calendar
+	CRONLATCH_CALENDAR_WINDOWS=60 go test -count=1 -v -run NaiveScan -timeout 30m ./jobs
+
 .PHONY: lint
 lint: ## run golangci-lint and see each import rule fire
 	scripts/lint
