@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The bounds of the lease arithmetic (FAULTS §2).
+// The bounds of the lease arithmetic (docs/guarantees.md).
 const (
 	// MinKeptTTL is the smallest TTL of a kept lock: below it, the margin leaves no room for two renewals.
 	MinKeptTTL = time.Second

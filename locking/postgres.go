@@ -1,6 +1,6 @@
 package locking
 
-// Rules for the statements below; each was learned from a failure (DESIGN §3.1):
+// Rules for the statements below; each was learned from a failure (docs/decisions/0004-data-model.md):
 //
 //   - Time is clock_timestamp(), read after the row was locked: a statement that waited for the row must not grant from
 //     the time before. It travels as integer microseconds, so that TimeZone and DateStyle do not matter.
