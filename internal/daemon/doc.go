@@ -9,8 +9,9 @@
 // # Failure
 //
 // A database that is away at start is waited for, with the listener already answering /healthz; one that goes away
-// later is the scheduler's business. Run ends with an error only when something cannot be right again by itself: the
-// schema is newer than the binary, the address is taken, the SQLite file was deleted under the daemon.
+// later is the scheduler's business, and so is a SQLite file that was deleted under the daemon: nothing new starts, locks
+// are not renewed, /readyz says no. Run ends with an error only when something cannot be right again by itself: the
+// schema is newer than the binary, the address is taken.
 //
 // # Tests
 //
