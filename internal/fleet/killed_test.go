@@ -50,6 +50,10 @@ func TestKilledAndFrozenReplicas(t *testing.T) {
 		frozen.Thaw()
 		late := f.WaitRun(given.ID, "its late outcome is kept aside", func(r *jobs.Run) bool { return r.LateOutcome != nil })
 		assert.Equal(t, jobs.OutcomeLost, late.Outcome)
+		until(t, "the thawed replica works again", patience, func() bool {
+			now, err := f.Ledger.List(t.Context(), jobs.RunFilter{Limit: 300}) // the newest: a few seconds
+			return err == nil && claimedAfter(now, frozen.Name, thawed)
+		})
 
 		pass(t, end)
 		w := check.Window{From: from, Until: f.now().Add(-2 * time.Second)}
@@ -60,7 +64,6 @@ func TestKilledAndFrozenReplicas(t *testing.T) {
 		require.NoError(t, check.DeadBy(h.Events, stopped+faultTTL, func(id int64) bool { return id == given.ID }))
 		mostly(t, h.Runs, 40)
 		t.Logf("%d were lost", countLost(h.Runs))
-		assert.True(t, claimedAfter(h.Runs, frozen.Name, thawed), "the thawed replica works again")
 	})
 }
 
@@ -86,7 +89,7 @@ func unfinishedOf(runs []jobs.Run, replica string) func(int64) bool {
 
 func claimedAfter(runs []jobs.Run, replica string, instant time.Time) bool {
 	for i := range runs {
-		if r := &runs[i]; r.Replica == replica && r.StartedAt.After(instant) {
+		if r := &runs[i]; r.Replica == replica && r.StartedAt != nil && r.StartedAt.After(instant) {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ func TestDaemonKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			spec, polite := shell(t, stubborn), shell(t, `trap 'touch heard; exit' TERM; note main; while :; do sleep 0.01; done`)
+			spec, polite := shell(t, stubborn), shell(t, `trap ': > heard; exit' TERM; note main; while :; do sleep 0.01; done`)
 			spec.KillAfter = 300 * time.Millisecond
 			v := startVictim(t, mode, spec, polite)
 			all := append(stubbornOnes(t, spec), noted(t, polite, "main"))

@@ -144,7 +144,7 @@ func TestLeftoversEndWithTheirRun(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, mode)
 			spec := shell(t, `
-		  setsid sh -c 'trap "touch heard; exit" TERM; echo $$ > polite; while :; do sleep 0.01; done' &
+		  setsid sh -c 'trap ": > heard; exit" TERM; echo $$ > polite; while :; do sleep 0.01; done' &
 		  (setsid sh -c '(trap "" TERM; echo $$ > rude; while :; do sleep 1; done) &') &
 		  while ! [ -s polite ] || ! [ -s rude ]; do sleep 0.01; done; exit 5`)
 			spec.KillAfter = 300 * time.Millisecond
