@@ -25,6 +25,8 @@ func TestDaemonKilled(t *testing.T) {
 			t.Parallel()
 			spec, polite := shell(t, stubborn), shell(t, `trap ': > heard; exit' TERM; note main; while :; do sleep 0.01; done`)
 			spec.KillAfter = 300 * time.Millisecond
+			polite.ID += "/polite" // two runs never share an id, or the mark made of it
+			polite.Env[2] = markName + polite.ID
 			v := startVictim(t, mode, spec, polite)
 			all := append(stubbornOnes(t, spec), noted(t, polite, "main"))
 			supervisor := mustRead(t, v.supervisor)
