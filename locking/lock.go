@@ -217,7 +217,7 @@ func (l *Lock) Forget() {
 
 func (l *Lock) claim() Claim {
 	r := &l.grant.Record
-	return Claim{Resource: r.Resource, Owner: r.Owner, FencingToken: r.FencingToken, TTL: l.lease.TTL}
+	return Claim{Resource: r.Resource, Owner: r.Owner, Principal: r.Principal, FencingToken: r.FencingToken, TTL: l.lease.TTL}
 }
 
 // tellLost ends the context; the holder learns why from its cause.

@@ -9,7 +9,7 @@ package locking
 //   - Rows are locked in ascending order of their resources. An UPDATE's own order is its plan's.
 //   - What is variable is one JSON argument: bun inlines arguments into the statement's text.
 const pgColumns = `
-	l.id, l.resource, l.owner, l.fencing_token,
+	l.id, l.resource, l.owner, l.principal, l.fencing_token,
 	(extract(epoch FROM l.acquired_at) * 1000000)::bigint AS acquired,
 	(extract(epoch FROM l.renewed_at) * 1000000)::bigint AS renewed,
 	(extract(epoch FROM l.expires_at) * 1000000)::bigint AS expires,
@@ -25,24 +25,25 @@ const pgColumns = `
 // overwritten; so the SET list notes what it replaces in a setting of this transaction: id, token, takeover.
 const pgAcquire = `
 WITH q AS MATERIALIZED (
-	SELECT r, o, t * interval '1 microsecond' AS ttl, g * interval '1 microsecond' AS grace, m::jsonb AS m
-	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, t bigint, g bigint, m text)
+	SELECT r, o, p, t * interval '1 microsecond' AS ttl, g * interval '1 microsecond' AS grace, m::json AS m
+	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, p text, t bigint, g bigint, m text)
 ), won AS (
-	INSERT INTO distributed_locks AS l (resource, owner, fencing_token, acquired_at, renewed_at, expires_at, metadata)
-	SELECT r, o, nextval('fencing_tokens'), now.at, now.at, now.at + ttl, m
+	INSERT INTO distributed_locks AS l (resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, metadata)
+	SELECT r, o, p, nextval('fencing_tokens'), now.at, now.at, now.at + ttl, m
 	FROM q CROSS JOIN LATERAL (SELECT clock_timestamp() AS at WHERE q.r IS NOT NULL) AS now
 	WHERE NOT EXISTS (
 		SELECT FROM distributed_locks AS h
 		WHERE h.resource = q.r
-		AND NOT (h.owner = q.o AND h.released_at IS NULL)
+		AND NOT (h.owner = q.o AND h.principal = q.p AND h.released_at IS NULL)
 		AND NOT COALESCE(h.released_at >= h.expires_at, false)
 		AND h.expires_at + q.grace > clock_timestamp()
 	)
 	ORDER BY r COLLATE "C"
 	ON CONFLICT (resource) DO UPDATE SET
 		owner = EXCLUDED.owner,
+		principal = EXCLUDED.principal,
 		fencing_token = CASE
-			WHEN l.owner = EXCLUDED.owner AND l.released_at IS NULL AND l.expires_at > clock_timestamp()
+			WHEN ` + pgSameHolder + ` AND l.released_at IS NULL AND l.expires_at > clock_timestamp()
 			THEN l.fencing_token
 			ELSE GREATEST(l.fencing_token + 1, nextval('fencing_tokens')) END,
 		acquired_at = clock_timestamp(),
@@ -50,10 +51,10 @@ WITH q AS MATERIALIZED (
 		expires_at = clock_timestamp()
 			+ extract(epoch FROM EXCLUDED.expires_at - EXCLUDED.acquired_at)::float8 * interval '1 second',
 		released_at = CASE WHEN set_config('cronlatch.replaced', concat_ws(' ', l.id, l.fencing_token,
-			l.owner <> EXCLUDED.owner AND NOT COALESCE(l.released_at >= l.expires_at, false)), true) = ''
+			NOT ` + pgSameHolder + ` AND NOT COALESCE(l.released_at >= l.expires_at, false)), true) = ''
 			THEN l.released_at END,
 		metadata = EXCLUDED.metadata
-	WHERE (l.owner = EXCLUDED.owner AND l.released_at IS NULL)
+	WHERE (` + pgSameHolder + ` AND l.released_at IS NULL)
 	OR COALESCE(l.released_at >= l.expires_at, false)
 	OR l.expires_at + COALESCE((?1::jsonb ->> EXCLUDED.resource)::bigint, 0) * interval '1 microsecond'
 		<= clock_timestamp()
@@ -70,12 +71,12 @@ WHERE NOT EXISTS (SELECT FROM won WHERE won.resource = q.r)`
 // beyond owner, token and expiry, and the assignment.
 const pgChange = `
 WITH q AS MATERIALIZED (
-	SELECT r, o, k, t * interval '1 microsecond' AS ttl
-	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, k bigint, t bigint)
+	SELECT r, o, p, k, t * interval '1 microsecond' AS ttl
+	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, p text, k bigint, t bigint)
 ), held AS MATERIALIZED (
 	SELECT l.id, q.ttl
 	FROM q JOIN distributed_locks AS l ON l.resource = q.r
-	WHERE l.owner = q.o AND (q.k = 0 OR l.fencing_token = q.k) AND l.expires_at > clock_timestamp()
+	WHERE l.owner = q.o AND l.principal = q.p AND (q.k = 0 OR l.fencing_token = q.k) AND l.expires_at > clock_timestamp()
 	AND %[2]s
 	ORDER BY l.resource
 	FOR UPDATE OF l %[1]s
@@ -91,6 +92,8 @@ UNION ALL
 SELECT false, NULL, ` + pgColumns + `
 FROM q JOIN distributed_locks AS l ON l.resource = q.r
 WHERE NOT EXISTS (SELECT FROM done WHERE done.resource = q.r)`
+
+const pgSameHolder = `(l.owner = EXCLUDED.owner AND l.principal = EXCLUDED.principal)`
 
 const (
 	pgUnforced   = `l.released_at IS NULL`
@@ -115,6 +118,11 @@ WITH held AS MATERIALIZED (
 		expires_at = CASE WHEN ?2 THEN locked.at ELSE l.expires_at END
 	FROM locked WHERE l.id = locked.id AND l.expires_at > locked.at
 	RETURNING ` + pgColumns + `
+), noted AS (
+	INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, resource, owner, fencing_token, replica, reason, detail)
+	SELECT clock_timestamp(), 'lock.force_release', 'success', 'user', ?3, resource, owner, fencing_token, ?5, ?4,
+		jsonb_build_object('immediate', ?2)
+	FROM done
 )
 SELECT true, NULL, done.* FROM done
 UNION ALL

@@ -100,7 +100,7 @@ func TestPostgresStatementsUseTheIndex(t *testing.T) {
 	exec(t, db, `INSERT INTO distributed_locks (resource, owner, fencing_token, acquired_at, renewed_at, expires_at)
 		SELECT 'many ' || n, 'A', n, now(), now(), now() + interval '1 hour' FROM generate_series(1, 50000) AS n`)
 	exec(t, db, `ANALYZE distributed_locks`)
-	for name, query := range locking.PostgresStatements(`[{"r":"many 7","o":"A","k":7,"t":60000000,"g":0,"m":"{}"}]`) {
+	for name, query := range locking.PostgresStatements(`[{"r":"many 7","o":"A","p":"","k":7,"t":60000000,"g":0,"m":"{}"}]`) {
 		nodes := plan(t, db, db.QueryGen().FormatQuery(query.Text, query.Args...))
 		assert.Contains(t, strings.Join(nodes, "\n"), "distributed_locks", name)
 		for _, n := range nodes {

@@ -93,7 +93,7 @@ func answerAcquire(reqs []AcquireRequest, seen map[string]*row) (out []AcquireRe
 				Acquired: true, Record: r.Record,
 				Takeover: takeover, Extended: replaced && token == r.FencingToken,
 			}
-		case ok && !r.FreeFor(q.Owner, q.Grace):
+		case ok && !r.FreeFor(q):
 			out[i].Record = r.Record
 		default:
 			unseen = append(unseen, i)
@@ -239,7 +239,7 @@ func (s *postgres) List(ctx context.Context, f ListFilter) ([]Record, error) {
 }
 
 func (s *postgres) ForceRelease(ctx context.Context, f Force) (Record, error) {
-	rows, err := s.query(ctx, pgForce, f.Resource, f.FencingToken, f.Immediate)
+	rows, err := s.query(ctx, pgForce, f.Resource, f.FencingToken, f.Immediate, f.Actor, f.Reason, f.Replica)
 	if err != nil {
 		return Record{}, fmt.Errorf("locking: force-release %q: %w", f.Resource, err)
 	}

@@ -21,26 +21,36 @@ func (r Record) Released() bool { return r.ReleasedAt != nil && !r.ReleasedAt.Be
 // Forced reports whether the grant was ended by force and its name waits for the old expiry.
 func (r Record) Forced() bool { return r.ReleasedAt != nil && r.ReleasedAt.Before(r.ExpiresAt) }
 
-// HeldBy reports whether owner holds the lock and may extend it: live, its own, and not forced.
-func (r Record) HeldBy(owner string) bool {
-	return r.Owner == owner && r.ReleasedAt == nil && r.Live()
-}
+// holder is who holds a lock: both must be right.
+type holder struct{ owner, principal string }
 
-// FreeFor reports whether an acquire by owner may write the row: it is the owner's own unreleased lock (live or not),
-// it was released, or it expired at least grace ago. This is the rule that every store applies.
-func (r Record) FreeFor(owner string, grace time.Duration) bool {
-	if r.Owner == owner && r.ReleasedAt == nil {
+func (q *AcquireRequest) holder() holder { return holder{q.Owner, q.Principal} }
+
+func (c Claim) holder() holder { return holder{c.Owner, c.Principal} }
+
+func (r Record) holder() holder { return holder{r.Owner, r.Principal} }
+
+// heldBy reports whether h holds the lock and may extend it: live, its own, and not forced.
+func (r Record) heldBy(h holder) bool { return r.holder() == h && r.ReleasedAt == nil && r.Live() }
+
+// Extends reports whether a grant to who asks would extend what it already holds.
+func (r Record) Extends(q AcquireRequest) bool { return r.heldBy(q.holder()) }
+
+// FreeFor reports whether an acquire may write the row: it is the holder's own unreleased lock (live or not), it was
+// released, or it expired at least the request's grace ago. This is the rule that every store applies.
+func (r Record) FreeFor(q AcquireRequest) bool {
+	if r.holder() == q.holder() && r.ReleasedAt == nil {
 		return true
 	}
-	return r.Released() || !r.ExpiresAt.Add(grace).After(r.Now)
+	return r.Released() || !r.ExpiresAt.Add(q.Grace).After(r.Now)
 }
 
-// TakenOverBy reports whether a grant to owner would be a takeover: another owner's lock that nobody freed.
-func (r Record) TakenOverBy(owner string) bool { return r.Owner != owner && !r.Released() }
+// TakenOverBy reports whether a grant would be a takeover: another holder's lock that nobody freed.
+func (r Record) TakenOverBy(q AcquireRequest) bool { return r.holder() != q.holder() && !r.Released() }
 
 // Renewable answers a renewal: nil, or ErrLost.
 func (r Record) Renewable(c Claim) error {
-	if r.HeldBy(c.Owner) && c.namesTokenOf(r.FencingToken) {
+	if r.heldBy(c.holder()) && c.namesTokenOf(r.FencingToken) {
 		return nil
 	}
 	return ErrLost
@@ -51,7 +61,7 @@ func (r Record) Releasable(c Claim) error {
 	switch {
 	case !r.Live():
 		return ErrNotFound
-	case r.Owner != c.Owner:
+	case r.holder() != c.holder():
 		return ErrNotOwner
 	case !c.namesTokenOf(r.FencingToken):
 		return ErrStaleToken

@@ -4,7 +4,7 @@ package locking
 // round, because 1700000000.123 * 1000 in floating point is a little less than the integer.
 const liteNow = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
 
-const liteColumns = `id, resource, owner, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, ` +
+const liteColumns = `id, resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, ` +
 	liteNow + ` AS now`
 
 const (
@@ -25,15 +25,15 @@ WHERE resource IN (SELECT value FROM json_each(?0))`
 	// liteGrant writes what Go has decided: nobody can come between, the transaction holds the write lock.
 	liteGrant = `
 INSERT INTO distributed_locks
-	(resource, owner, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata)
-SELECT value ->> 'r', value ->> 'o', value ->> 'k', ?1, ?1, ?1 + (value ->> 't'), NULL, value ->> 'm'
+	(resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata)
+SELECT value ->> 'r', value ->> 'o', value ->> 'p', value ->> 'k', ?1, ?1, ?1 + (value ->> 't'), NULL, value ->> 'm'
 FROM json_each(?0) WHERE true ORDER BY key
 ON CONFLICT (resource) DO UPDATE SET
-	owner = excluded.owner, fencing_token = excluded.fencing_token, acquired_at = excluded.acquired_at,
+	owner = excluded.owner, principal = excluded.principal, fencing_token = excluded.fencing_token, acquired_at = excluded.acquired_at,
 	renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, released_at = NULL, metadata = excluded.metadata
-RETURNING true, NULL, id, resource, owner, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, ?1`
+RETURNING true, NULL, id, resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, ?1`
 
-	liteMatch = `resource = q.value ->> 'r' AND owner = q.value ->> 'o'
+	liteMatch = `resource = q.value ->> 'r' AND owner = q.value ->> 'o' AND principal = q.value ->> 'p'
 AND (q.value ->> 'k' = 0 OR fencing_token = q.value ->> 'k') AND expires_at > ` + liteNow
 
 	liteRenew = `
@@ -55,6 +55,11 @@ UPDATE distributed_locks SET
 	expires_at = CASE WHEN ?2 THEN ` + liteNow + ` ELSE expires_at END
 WHERE resource = ?0 AND fencing_token = ?1 AND ` + liteLive + `
 RETURNING true, NULL, ` + liteColumns
+
+	liteNoteForce = `
+INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, resource, owner, fencing_token, replica, reason, detail)
+VALUES (` + liteNow + `, 'lock.force_release', 'success', 'user', ?0, ?1, ?2, ?3, ?4, ?5,
+	json_object('immediate', json(CASE WHEN ?6 THEN 'true' ELSE 'false' END)))`
 
 	liteList = `SELECT false, NULL, ` + liteColumns + ` FROM distributed_locks
 WHERE resource BETWEEN ?0 AND ?1 AND resource > ?2 AND (?3 = '' OR owner = ?3) AND %s

@@ -73,14 +73,14 @@ func decide(reqs []AcquireRequest, seen map[string]*row, last int64) granting {
 	for i, q := range reqs {
 		res := &g.results[i]
 		r := seen[q.Resource]
-		if r != nil && !r.FreeFor(q.Owner, q.Grace) {
+		if r != nil && !r.FreeFor(q) {
 			res.Record = r.Record
 			continue
 		}
 		res.Acquired = true
 		token := g.last + 1
 		if r != nil {
-			res.Takeover, res.Extended = r.TakenOverBy(q.Owner), r.HeldBy(q.Owner)
+			res.Takeover, res.Extended = r.TakenOverBy(q), r.Extends(q)
 			token = max(token, r.FencingToken+1)
 		}
 		if res.Extended {
@@ -248,7 +248,7 @@ func (s *sqlite) List(ctx context.Context, f ListFilter) ([]Record, error) {
 }
 
 func (s *sqlite) ForceRelease(ctx context.Context, f Force) (Record, error) {
-	rows, err := s.query(ctx, liteForce, f.Resource, f.FencingToken, f.Immediate)
+	rows, err := s.force(ctx, f)
 	if err == nil && len(rows) == 0 {
 		var seen map[string]*row
 		if seen, err = s.look(ctx, []string{f.Resource}); seen[f.Resource] != nil {
@@ -259,6 +259,19 @@ func (s *sqlite) ForceRelease(ctx context.Context, f Force) (Record, error) {
 		return Record{}, fmt.Errorf("locking: force-release %q: %w", f.Resource, err)
 	}
 	return forceAnswer(rows, f)
+}
+
+// force ends the grant and notes it, in one transaction.
+func (s *sqlite) force(ctx context.Context, f Force) (rows []row, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, s *sqlite) error {
+		if rows, err = s.query(ctx, liteForce, f.Resource, f.FencingToken, f.Immediate); err != nil || len(rows) == 0 {
+			return err
+		}
+		r := &rows[0]
+		_, err = s.db.ExecContext(ctx, liteNoteForce, f.Actor, r.Resource, r.Owner, r.FencingToken, f.Replica, f.Reason, f.Immediate)
+		return err
+	})
+	return rows, err
 }
 
 func (s *sqlite) Purge(ctx context.Context, olderThan time.Duration, limit int) (int, error) {

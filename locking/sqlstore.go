@@ -52,18 +52,20 @@ func RenewOn(db *bun.DB) Option {
 // wireRequest and wireClaim are what the statements read: one JSON array is one argument, whatever a name contains,
 // and a batch of 10,000 is no longer statement text than it must be. Durations are in the database's unit.
 type wireRequest struct {
-	Resource string `json:"r"`
-	Owner    string `json:"o"`
-	TTL      int64  `json:"t"`
-	Grace    int64  `json:"g"`
-	Metadata string `json:"m"`
+	Resource  string `json:"r"`
+	Owner     string `json:"o"`
+	Principal string `json:"p"`
+	TTL       int64  `json:"t"`
+	Grace     int64  `json:"g"`
+	Metadata  string `json:"m"`
 }
 
 type wireClaim struct {
-	Resource string `json:"r"`
-	Owner    string `json:"o"`
-	Token    int64  `json:"k"` // 0 is any
-	TTL      int64  `json:"t"`
+	Resource  string `json:"r"`
+	Owner     string `json:"o"`
+	Principal string `json:"p"`
+	Token     int64  `json:"k"` // 0 is any
+	TTL       int64  `json:"t"`
 }
 
 // units converts a duration up to the next unit of the database: a lock must not end before its owner thinks.
@@ -84,7 +86,7 @@ func wire(v any) (string, error) {
 func sortedClaims(claims []Claim, unit time.Duration) []wireClaim {
 	out := make([]wireClaim, len(claims))
 	for i, c := range claims {
-		out[i] = wireClaim{c.Resource, c.Owner, c.FencingToken, units(c.TTL, unit)}
+		out[i] = wireClaim{c.Resource, c.Owner, c.Principal, c.FencingToken, units(c.TTL, unit)}
 	}
 	slices.SortFunc(out, func(a, b wireClaim) int { return cmp.Compare(a.Resource, b.Resource) })
 	return out
@@ -100,7 +102,7 @@ func sortedRequests(reqs []AcquireRequest, unit time.Duration) []wireRequest {
 }
 
 func wireOf(q AcquireRequest, unit time.Duration) wireRequest {
-	return wireRequest{q.Resource, q.Owner, units(q.TTL, unit), units(q.Grace, unit), string(q.Metadata)}
+	return wireRequest{q.Resource, q.Owner, q.Principal, units(q.TTL, unit), units(q.Grace, unit), string(q.Metadata)}
 }
 
 // row is one line of every statement's answer: the record, whether the statement wrote it, and (acquire on PostgreSQL)
@@ -125,7 +127,7 @@ func newSession(db bun.IDB, unit time.Duration) session {
 }
 
 // query runs a statement whose columns are
-// done, replaced, id, resource, owner, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, now;
+// done, replaced, id, resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, now;
 // times are integers in the database's unit, so that no session's TimeZone or DateStyle can change them.
 func (s session) query(ctx context.Context, query string, args ...any) (_ []row, err error) {
 	rows, err := s.db.QueryContext(ctx, query, args...)
@@ -155,7 +157,7 @@ func scanRow(rows *sql.Rows, unit time.Duration) (row, error) {
 		released                        sql.NullInt64
 		metadata                        string
 	)
-	err := rows.Scan(&r.done, &r.replaced, &r.ID, &r.Resource, &r.Owner, &r.FencingToken,
+	err := rows.Scan(&r.done, &r.replaced, &r.ID, &r.Resource, &r.Owner, &r.Principal, &r.FencingToken,
 		&acquired, &renewed, &expires, &released, &metadata, &now)
 	if err != nil {
 		return row{}, err

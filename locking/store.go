@@ -35,6 +35,7 @@ type Record struct {
 	ID           int64
 	Resource     string
 	Owner        string
+	Principal    string // who authenticated when the lock was taken; "" for who came by the database
 	FencingToken int64
 	AcquiredAt   time.Time  // when ownership was last established, by the database's clock, UTC
 	RenewedAt    time.Time  // the last renewal (or the grant)
@@ -57,8 +58,11 @@ func (e *HeldError) Unwrap() error { return ErrHeld }
 type AcquireRequest struct {
 	Resource string
 	Owner    string
-	TTL      time.Duration   // at least 1ms, at most 24h
-	Metadata json.RawMessage // a JSON object of at most 16 KiB; nil is {}
+	// Principal is who asks, as a server that authenticates its callers knows it; "" for who came by the database. The
+	// holder is both: the same owner of another principal is another holder.
+	Principal string
+	TTL       time.Duration   // at least 1ms, at most 24h
+	Metadata  json.RawMessage // a JSON object of at most 16 KiB; nil is {}
 	// Grace is how long an expired lock of another owner stays taken beyond its expiry (takeover_grace); 0 is none.
 	// A lock that its owner released is free at once; a forced one waits like an expired one.
 	Grace time.Duration
@@ -78,8 +82,9 @@ type AcquireResult struct {
 
 // Claim names one held lock: what a renewal or a release must match exactly.
 type Claim struct {
-	Resource string
-	Owner    string
+	Resource  string
+	Owner     string
+	Principal string // that of the acquire
 	// FencingToken must be the current one when it is not 0.
 	FencingToken int64
 	// TTL is the new life from the database's now on; it may be shorter than what is left. Only renewals use it.
@@ -119,6 +124,7 @@ type Force struct {
 	FencingToken int64  // of the grant that is to end; another one is ErrStaleToken
 	Reason       string // shown in the audit
 	Actor        string // who asked, for the audit
+	Replica      string // the daemon that was asked, for the audit; "" when it was none
 	// Immediate frees the name at once. Otherwise renewal is refused from now on and the name stays taken until the
 	// old expiry, so that the holder stops first.
 	Immediate bool
@@ -142,7 +148,8 @@ type Store interface {
 	Get(ctx context.Context, resource string) (Record, error)
 	// List returns locks in the byte order of their resources.
 	List(ctx context.Context, f ListFilter) ([]Record, error)
-	// ForceRelease ends the grant with the given token; ErrNotFound when the resource is not held.
+	// ForceRelease ends the grant with the given token and notes it in the audit table, in one transaction; ErrNotFound
+	// when the resource is not held.
 	ForceRelease(ctx context.Context, f Force) (Record, error)
 	// Purge deletes rows released or expired longer than olderThan ago, at most limit of them, and returns how many.
 	// Tokens go on growing. olderThan must be at least one minute: longer than any statement can last. limit is 1 to

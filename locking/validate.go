@@ -13,14 +13,15 @@ import (
 
 // The limits of the arguments. MinTTL is what a database can keep apart; a keeper needs MinKeptTTL.
 const (
-	MinTTL        = time.Millisecond
-	MaxTTL        = 24 * time.Hour
-	MaxGrace      = 24 * time.Hour
-	MaxOwnerBytes = 1024
-	MinPurgeAge   = time.Minute
-	MaxPurge      = 10_000
-	MaxList       = 1000
-	DefaultList   = 100
+	MinTTL         = time.Millisecond
+	MaxTTL         = 24 * time.Hour
+	MaxGrace       = 24 * time.Hour
+	MaxOwnerBytes  = 1024
+	MaxReasonBytes = 4096
+	MinPurgeAge    = time.Minute
+	MaxPurge       = 10_000
+	MaxList        = 1000
+	DefaultList    = 100
 )
 
 // ValidateResource is the rule for names: 1 to 255 bytes of valid UTF-8 without control or format characters, and not
@@ -50,6 +51,14 @@ func ValidateOwner(owner string) error {
 // NewOwner returns a random owner: unique, so that only who got it can renew or release what it is used for.
 func NewOwner() string { return rand.Text() }
 
+// validatePrincipal lets through what a server knows its callers by, and nobody.
+func validatePrincipal(principal string) error {
+	if len(principal) > MaxOwnerBytes || !utf8.ValidString(principal) || strings.ContainsFunc(principal, unicode.IsControl) {
+		return invalid("principal: is longer than %d bytes, not valid UTF-8, or has a control character", MaxOwnerBytes)
+	}
+	return nil
+}
+
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 }
@@ -61,6 +70,9 @@ func (q *AcquireRequest) validate() error {
 	if err := validateTTL(q.TTL); err != nil {
 		return err
 	}
+	if err := validatePrincipal(q.Principal); err != nil {
+		return err
+	}
 	if q.Grace < 0 || q.Grace > MaxGrace {
 		return invalid("takeover grace: is %s; it must be from 0 to %s", q.Grace, MaxGrace)
 	}
@@ -69,6 +81,9 @@ func (q *AcquireRequest) validate() error {
 
 func (c Claim) validate(renewal bool) error {
 	if err := validateKey(c.Resource, c.Owner); err != nil {
+		return err
+	}
+	if err := validatePrincipal(c.Principal); err != nil {
 		return err
 	}
 	if c.FencingToken < 0 || c.FencingToken > MaxToken {
@@ -100,6 +115,11 @@ func (f Force) validate() error {
 	}
 	if f.FencingToken < 1 || f.FencingToken > MaxToken {
 		return invalid("fencing token: %d is out of range; a force-release names the grant that it ends", f.FencingToken)
+	}
+	for field, text := range map[string]string{"reason": f.Reason, "actor": f.Actor, "replica": f.Replica} {
+		if len(text) > MaxReasonBytes || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			return invalid("%s: is longer than %d bytes, not valid UTF-8, or has a NUL", field, MaxReasonBytes)
+		}
 	}
 	return nil
 }

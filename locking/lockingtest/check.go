@@ -89,13 +89,13 @@ func (c *checker) sort(e *event) {
 		return
 	case refused:
 		r := e.row
-		if r.Owner != "" && r.FreeFor(e.asked.Owner, e.grace) {
+		if r.Owner != "" && r.FreeFor(locking.AcquireRequest{Owner: e.asked.Owner, Principal: e.asked.Principal, Grace: e.grace}) {
 			c.failf("%q was refused because of %q, whose lock was not in the way", e.asked.Owner, r.Owner)
 		}
 		return
 	case granted, extended, renewed, released, forced:
 	}
-	if e.row.Owner != e.asked.Owner || (e.asked.FencingToken != 0 && e.row.FencingToken != e.asked.FencingToken) {
+	if e.row.Owner != e.asked.Owner || e.row.Principal != e.asked.Principal || (e.asked.FencingToken != 0 && e.row.FencingToken != e.asked.FencingToken) {
 		c.failf("%s for %q with token %d, and the row is of %q with token %d",
 			e.kind, e.asked.Owner, e.asked.FencingToken, e.row.Owner, e.row.FencingToken)
 		return

@@ -40,7 +40,7 @@ type testCase struct {
 func allCases() []testCase {
 	var all []testCase
 	for _, cases := range [][]testCase{
-		grantCases(), claimCases(), forceCases(), purgeCases(), listCases(), nameCases(), batchCases(), stormCases(),
+		grantCases(), claimCases(), principalCases(), forceCases(), purgeCases(), listCases(), nameCases(), batchCases(), stormCases(),
 	} {
 		all = append(all, cases...)
 	}

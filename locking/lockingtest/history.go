@@ -24,7 +24,7 @@ const (
 // event is one answer of a store: to whom, and the row that came with it.
 type event struct {
 	kind  kind
-	asked locking.Claim // the resource and owner of the call; the token when the call named one
+	asked locking.Claim // the resource and holder of the call; the token when the call named one
 	grace time.Duration
 	row   locking.Record
 }
@@ -67,7 +67,7 @@ func (h *History) add(events ...event) {
 func (h *History) Acquire(ctx context.Context, reqs []locking.AcquireRequest) ([]locking.AcquireResult, error) {
 	out, err := h.Store.Acquire(ctx, reqs)
 	for i, q := range reqs {
-		e := event{kind: unknown, asked: locking.Claim{Resource: q.Resource, Owner: q.Owner}, grace: q.Grace}
+		e := event{kind: unknown, asked: locking.Claim{Resource: q.Resource, Owner: q.Owner, Principal: q.Principal}, grace: q.Grace}
 		if err == nil {
 			e.row = out[i].Record
 			switch {
@@ -112,7 +112,7 @@ func (h *History) addClaims(k kind, claims []locking.Claim, out []locking.ClaimR
 // ForceRelease implements locking.Store.
 func (h *History) ForceRelease(ctx context.Context, f locking.Force) (locking.Record, error) {
 	r, err := h.Store.ForceRelease(ctx, f)
-	asked := locking.Claim{Resource: f.Resource, Owner: r.Owner, FencingToken: f.FencingToken}
+	asked := locking.Claim{Resource: f.Resource, Owner: r.Owner, Principal: r.Principal, FencingToken: f.FencingToken}
 	switch {
 	case err != nil && !isFact(err):
 		h.add(event{kind: unknown, asked: asked})

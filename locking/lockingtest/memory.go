@@ -92,7 +92,7 @@ func (m *memory) Acquire(ctx context.Context, reqs []locking.AcquireRequest) ([]
 
 func (m *memory) acquire(q *locking.AcquireRequest, now time.Time) locking.AcquireResult {
 	r := m.at(q.Resource, now)
-	if r != nil && !r.FreeFor(q.Owner, q.Grace) {
+	if r != nil && !r.FreeFor(*q) {
 		return locking.AcquireResult{Record: snapshot(r)}
 	}
 	res := locking.AcquireResult{Acquired: true}
@@ -101,13 +101,13 @@ func (m *memory) acquire(q *locking.AcquireRequest, now time.Time) locking.Acqui
 		r = &locking.Record{ID: m.lastID, Resource: q.Resource}
 		m.rows[q.Resource] = r
 	} else {
-		res.Takeover, res.Extended = r.TakenOverBy(q.Owner), r.HeldBy(q.Owner)
+		res.Takeover, res.Extended = r.TakenOverBy(*q), r.Extends(*q)
 	}
 	if !res.Extended {
 		m.token = max(m.token, r.FencingToken) + 1
 		r.FencingToken = m.token
 	}
-	r.Owner, r.Metadata = q.Owner, slices.Clone(q.Metadata)
+	r.Owner, r.Principal, r.Metadata = q.Owner, q.Principal, slices.Clone(q.Metadata)
 	r.AcquiredAt, r.RenewedAt, r.Now, r.ExpiresAt, r.ReleasedAt = now, now, now, now.Add(q.TTL), nil
 	res.Record = snapshot(r)
 	return res
