@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,4 +61,69 @@ func TestTheJobOfTheReadmeLoads(t *testing.T) {
 	t.Parallel()
 	_, err := configs.Parse("README.md", []byte(block(t, "Five minutes", "yaml")), configs.Options{})
 	require.NoError(t, err)
+}
+
+// step is a command that a person types, and what the README says comes of it.
+type step struct{ command, says string }
+
+// steps reads a block of commands behind "$ " and their output.
+func steps(t *testing.T, console string) []step {
+	t.Helper()
+	var all []step
+	for line := range strings.Lines(console) {
+		command, typed := strings.CutPrefix(line, "$ ")
+		switch {
+		case typed:
+			all = append(all, step{command: command})
+		case strings.TrimSpace(line) != "":
+			require.NotEmpty(t, all, line)
+			all[len(all)-1].says += line
+		}
+	}
+	return all
+}
+
+// unstable is what is another one each time: times, what is left of them, ids of requests.
+var unstable = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"|"remaining_ms":\d+|"retry_after_seconds":\d+|"request_id":"[A-Z0-9]+"`)
+
+func stable(text string) string {
+	return unstable.ReplaceAllStringFunc(text, func(found string) string {
+		name, _, _ := strings.Cut(found, ":")
+		if strings.HasPrefix(found, `"2`) {
+			return "TIME"
+		}
+		return name + ":ANY"
+	})
+}
+
+// The walk through the lock service, typed into one shell; only the port is any free one.
+func TestTheLockServiceOfTheReadme(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(t, "jobs: {}\n")
+	require.Contains(t, block(t, "The lock service", "sh"), "echo 'jobs: {}' > cronlatch.yaml")
+	daemon := w.spawn(t, "serve", "--listen", "127.0.0.1:0")
+	_, address, found := strings.Cut(daemon.waitFor(t, "ready at http://"), "http://")
+	require.True(t, found)
+
+	const mark = "--- end of step"
+	typed := steps(t, block(t, "The lock service", "console"))
+	require.Greater(t, len(typed), 10)
+	var script strings.Builder
+	for _, s := range typed {
+		script.WriteString(strings.ReplaceAll(s.command, "127.0.0.1:8420", strings.TrimSpace(address)) + "echo '" + mark + "'\n")
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-eu")
+	shell.Dir, shell.Stdin = w.dir, strings.NewReader(script.String())
+	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}
+	out, err := shell.Output()
+	require.NoError(t, err, "%s", out)
+	answers := strings.Split(string(out), mark+"\n")
+	require.Len(t, answers, len(typed)+1)
+	for i, s := range typed {
+		assert.Equal(t, stable(s.says), stable(answers[i]), s.command)
+	}
+	daemon.signal(t, syscall.SIGTERM)
+	code, rest := daemon.end(t)
+	assert.Equal(t, exitOK, code, rest)
 }

@@ -35,6 +35,7 @@ const (
 	ReplicaLeave     Action = "replica.leave"
 	ReplicaExpire    Action = "replica.expire"
 	ClockStep        Action = "clock.step" // the database's clock was seen to jump
+	AuthDeny         Action = "auth.deny"  // a caller was not known, or may not do what it asked for
 )
 
 // message is the constant text of an action: "lock.renew_fail" reads "lock renew fail".
@@ -96,6 +97,15 @@ func Replica(name string) zap.Field { return zap.String("replica", name) }
 
 // Reason is a reason code or a short sentence of the project's own; never text from outside in the message.
 func Reason(r string) zap.Field { return zap.String("reason", r) }
+
+// RequestID is the id under which the caller knows the request, and the daemon's own log has it.
+func RequestID(id string) zap.Field { return zap.String("request.id", id) }
+
+// Operation is what the caller asked for, as the OpenAPI document calls it.
+func Operation(id string) zap.Field { return zap.String("operation", id) }
+
+// Immediate says whether a force-release freed the name at once.
+func Immediate(at bool) zap.Field { return zap.Bool("immediate", at) }
 
 // Err is the text of an error; it must not contain a secret.
 func Err(err error) zap.Field { return zap.NamedError("error", err) }

@@ -10,30 +10,34 @@ import (
 )
 
 // healthz says that the process answers. It must stay free of everything that can wait.
-func (*api) healthz(w http.ResponseWriter, _ *http.Request) { writeStatus(w, "ok") }
+func healthz(c *call) error {
+	writeStatus(c.w, "ok")
+	return nil
+}
 
 // readyz says whether the daemon may be given work.
-func (a *api) readyz(w http.ResponseWriter, r *http.Request) {
-	reason := a.check(r.Context())
-	if r.Context().Err() != nil {
-		return // the client went away: its impatience says nothing about the daemon
+func readyz(c *call) error {
+	reason := c.check(c.r.Context())
+	select {
+	case <-c.r.Context().Done():
+		return nil // the client went away: its impatience says nothing about the daemon
+	default:
 	}
-	if a.state.changed(reason) {
-		a.logReadiness(r, reason)
+	if c.state.changed(reason) {
+		c.logReadiness(c.r, reason)
 	}
 	if reason != nil {
-		w.Header().Set("Retry-After", "1")
-		writeProblem(w, r, problem{Status: http.StatusServiceUnavailable, Code: reason.Code, Detail: reason.Reason})
-		return
+		return unavailable(problem{Code: reason.Code, Detail: reason.Reason})
 	}
-	writeStatus(w, "ready")
+	writeStatus(c.w, "ready")
+	return nil
 }
 
 // check asks within readyTimeout; nil is ready.
 func (a *api) check(ctx context.Context) *NotReadyError {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	return asNotReady(a.ready(ctx))
+	return asNotReady(a.o.Ready(ctx))
 }
 
 func asNotReady(err error) *NotReadyError {

@@ -1,27 +1,42 @@
-// Package httpapi is the daemon's HTTP listener. In this version it answers two questions: is the process alive
-// (/healthz) and may it be given work (/readyz).
+// Package httpapi is the daemon's HTTP listener: the lock service (/locks), its description (/openapi.json), and the
+// answers to two questions: is the process alive (/healthz), and may it be given work (/readyz).
 //
-// Model: a table of routes on net/http's mux, wrapped once by what every request gets: a request id, a check of the
-// Host header, recovery from panics. Errors are application/problem+json (RFC 9457) with a stable code.
+// Model: a table of routes (routes.go) on net/http's mux, wrapped once by what every request gets: a request id, a check
+// of the Host header, recovery from panics. A request is then asked, in this order: does a page of another site send it,
+// who calls (access.go), is there such a method, such a path, may the caller do that; and its handler asks for query
+// (list.go), content type, size and JSON (body.go), and the fields (fields.go). Handlers return errors; one place turns
+// them into application/problem+json (RFC 9457) with a stable code. openapi.json describes every answer.
 //
-// Guarantees: /healthz never asks the database, so that an outage of the database restarts nobody; /readyz gives
-// its check readyTimeout; an answer to a client never contains the text of an internal error,
-// a path, a DSN or a version, only the request id under which the log has it; a slow or idle client is cut; on
-// loopback a foreign Host is refused, so that no page in a browser can reach the daemon through a rebound name.
+// Guarantees: what two readers could understand differently is refused before anything is done. No path is answered with
+// a redirect, and no input with a 500. An error of the database is 503, never "no": the outcome is not known. A write
+// that was begun is finished, or given up after storeTimeout, whether its client is still there or not; a client that
+// lost the answer asks again with the same owner. /healthz never asks the database, so that an outage of the database
+// restarts nobody; /readyz gives its check readyTimeout. An answer to a client never contains the text of an internal
+// error, a path, a DSN or a version, only the request id under which the log has it. A slow or idle client is cut. A
+// foreign Host is refused, so that no page in a browser can reach the daemon through a rebound name. Who is not let in,
+// and every grant, takeover, release and lost renewal, is a line of the audit.
 //
-// Not guaranteed: authentication. Nothing here changes anything, and the daemon listens on loopback only.
+// Not guaranteed: fairness between callers, or a rate. A lock that is held is an answer, not a place in a queue.
 //
-// Failure: a listener that breaks ends Serve with an error; a panic of a handler is a 500 and a line in the log.
+// Failure: a listener that breaks ends Serve with an error; a panic of a handler is a 500 and a line in the log; tokens
+// that cannot be checked are 503.
 //
-// Tests run handlers directly, and the timeouts over an in-memory network in a synctest bubble.
+// Tests run handlers directly, on a store in memory and on both databases; every answer in any test is compared with the
+// OpenAPI document. The timeouts are tested over an in-memory network in a synctest bubble.
 package httpapi
 
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"path"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/cronlatch/cronlatch/internal/auth"
+	"github.com/cronlatch/cronlatch/locking"
 )
 
 // readyTimeout bounds one readiness check: an orchestrator's probe gives up after a few seconds, too.
@@ -34,6 +49,28 @@ type Options struct {
 	// after 3 s and that it must obey. A nil Ready is always ready.
 	Ready  func(ctx context.Context) error
 	Logger *zap.Logger // nil is none
+	// Audit gets a line for each decision about a lock and for each refused caller; nil is none.
+	Audit *zap.Logger
+	// Locks is what /locks works on; nil: there are no such routes.
+	Locks locking.Store
+	// Auth tells callers apart by their bearer token; nil is no authentication, and everybody is an admin without a name.
+	Auth Authenticator
+	// Replica is the daemon's name, for the audit.
+	Replica string
+	// Grace is how long an expired lock stays taken for other owners (takeover_grace).
+	Grace time.Duration
+	// AllowedHosts are names that the Host header may have beside those of loopback. Without any, a listener on another
+	// address answers to every name.
+	AllowedHosts []string
+	// Version of the program, for the OpenAPI document; "" is "dev".
+	Version string
+}
+
+// Authenticator finds out who calls. It is called at the same time by several.
+type Authenticator interface {
+	// Authenticate knows the token, or answers auth.ErrUnauthenticated (it is not, or no longer, a token) or
+	// auth.ErrUnavailable (that cannot be said now).
+	Authenticate(ctx context.Context, token string) (auth.Principal, error)
 }
 
 // NotReadyError is a reason that may be shown to anybody who can reach the listener.
@@ -49,25 +86,38 @@ func (e *NotReadyError) Error() string { return e.Reason }
 func (e *NotReadyError) Unwrap() error { return e.Err }
 
 type api struct {
-	mux   *http.ServeMux
-	log   *zap.Logger
-	ready func(ctx context.Context) error
-	state readyState
+	o      Options
+	mux    *http.ServeMux
+	log    *zap.Logger
+	audit  *zap.Logger
+	origin *http.CrossOriginProtection
+	hosts  hosts
+	// nowhere answers for every path that is not in the table of routes.
+	nowhere *node
+	state   readyState
 }
 
 // New returns the handler of all routes.
 func New(o Options) http.Handler {
-	a := &api{mux: http.NewServeMux(), log: o.Logger, ready: o.Ready}
-	if a.log == nil {
-		a.log = zap.NewNop()
+	a := &api{
+		o: o, mux: http.NewServeMux(), log: orNone(o.Logger), audit: orNone(o.Audit),
+		origin: http.NewCrossOriginProtection(), hosts: newHosts(o.AllowedHosts),
 	}
-	if a.ready == nil {
-		a.ready = func(context.Context) error { return nil }
+	if a.o.Ready == nil {
+		a.o.Ready = func(context.Context) error { return nil }
 	}
-	a.mux.HandleFunc("/healthz", readOnly(a.healthz))
-	a.mux.HandleFunc("/readyz", readOnly(a.readyz))
-	a.mux.HandleFunc("/", notFound)
+	if a.o.Locks != nil {
+		a.o.Locks = locking.Checked(o.Locks)
+	}
+	a.fill()
 	return a
+}
+
+func orNone(l *zap.Logger) *zap.Logger {
+	if l == nil {
+		return zap.NewNop()
+	}
+	return l
 }
 
 // ServeHTTP does what every request gets, and routes it.
@@ -79,14 +129,35 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	defer a.recovered(w, r)
-	if !hostAllowed(r) {
+	switch escaped := r.URL.EscapedPath(); {
+	case !a.hosts.allow(r):
 		writeProblem(w, r, problem{
 			Status: http.StatusMisdirectedRequest, Code: "host",
-			Detail: "this listener answers on loopback only, and the Host header names something else",
+			Detail: "the Host header names something that this listener does not answer for",
 		})
-		return
+	case !clean(escaped):
+		a.nowhere.ServeHTTP(w, r)
+	default:
+		a.mux.ServeHTTP(w, escapedOnce(r, escaped))
 	}
-	a.mux.ServeHTTP(w, r)
+}
+
+// clean reports whether a path means one thing only. net/http's mux would answer the others with a redirect, which
+// turns a write into a read and a name into another one.
+func clean(escaped string) bool {
+	want := path.Clean(escaped)
+	if strings.HasSuffix(escaped, "/") && want != "/" {
+		want += "/"
+	}
+	return strings.HasPrefix(escaped, "/") && escaped == want
+}
+
+// escapedOnce makes the mux match the path as it was sent, so that a wildcard gets "%2F" and not "/": the mux takes a
+// segment that is a lone slash for the end of the path, and the name "/" could never be locked.
+func escapedOnce(r *http.Request, escaped string) *http.Request {
+	r2 := *r
+	r2.URL = &url.URL{Path: escaped, RawQuery: r.URL.RawQuery}
+	return &r2
 }
 
 // recovered turns a panic of a handler into a 500; the one that net/http uses to abort a connection passes.
@@ -100,20 +171,4 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request) {
 	}
 	a.log.Error("handler panicked", zap.String("request.id", idOf(r)), zap.Any("panic", cause), zap.Stack("stack"))
 	writeProblem(w, r, problem{Status: http.StatusInternalServerError, Code: "internal", Detail: "the log has the details under the request id"})
-}
-
-// readOnly lets GET and HEAD through.
-func readOnly(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeProblem(w, r, problem{Status: http.StatusMethodNotAllowed, Code: "method", Detail: "use GET or HEAD"})
-			return
-		}
-		next(w, r)
-	}
-}
-
-func notFound(w http.ResponseWriter, r *http.Request) {
-	writeProblem(w, r, problem{Status: http.StatusNotFound, Code: "not_found", Detail: "there is nothing under this path"})
 }

@@ -3,11 +3,9 @@ package httpapi
 import (
 	"crypto/rand"
 	"encoding/json"
-	"net"
 	"net/http"
-	"net/netip"
 	"regexp"
-	"strings"
+	"strconv"
 )
 
 // problem is an answer that is not the wanted one (RFC 9457). Code is stable; Detail may change.
@@ -18,9 +16,35 @@ type problem struct {
 	Code      string `json:"code"`
 	Detail    string `json:"detail"`
 	RequestID string `json:"request_id"`
+	// Errors are what is wrong with single fields, parameters or the name in the path: all of it at once.
+	Errors []fieldError `json:"errors,omitempty"`
+
+	retryAfter int // seconds; 0 is no header
+}
+
+// fieldError is one thing wrong with one field. Code is stable.
+type fieldError struct {
+	Field   string `json:"field"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error makes a problem what a handler returns.
+func (p *problem) Error() string { return p.Code + ": " + p.Detail }
+
+func unavailable(p problem) *problem {
+	p.Status, p.retryAfter = http.StatusServiceUnavailable, 1
+	return &p
+}
+
+func notFound(detail string) *problem {
+	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
 }
 
 func writeProblem(w http.ResponseWriter, r *http.Request, p problem) {
+	if p.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.retryAfter))
+	}
 	p.Type, p.Title, p.RequestID = "about:blank", http.StatusText(p.Status), idOf(r)
 	writeJSON(w, "application/problem+json", p.Status, p)
 }
@@ -51,23 +75,4 @@ func requestID(r *http.Request) string {
 		return id
 	}
 	return rand.Text()
-}
-
-// hostAllowed refuses names on a loopback listener that are not loopback themselves: a page whose name was rebound to
-// 127.0.0.1 sends its own name. Without a known local address (a test) the rule holds as well.
-func hostAllowed(r *http.Request) bool {
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		if at, err := netip.ParseAddrPort(local.String()); err == nil && !at.Addr().Unmap().IsLoopback() {
-			return true
-		}
-	}
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil && addr.Unmap().IsLoopback()
 }

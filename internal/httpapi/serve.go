@@ -13,11 +13,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// The limits of one connection. A probe needs milliseconds; whoever is slower is broken or hostile.
+// The limits of one connection. A client needs milliseconds; whoever is slower is broken or hostile.
 const (
 	headerTimeout   = 5 * time.Second  // until the request line and headers are there
 	readTimeout     = 10 * time.Second // until the body is there, too
-	writeTimeout    = 15 * time.Second
+	writeTimeout    = readTimeout + storeTimeout + 5*time.Second
 	idleTimeout     = 60 * time.Second
 	shutdownTimeout = 5 * time.Second // for requests that are under way at the end
 
@@ -37,6 +37,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes - netHTTPSlop,
 		ErrorLog:          errorLog(h),
+		// Otherwise net/http answers "OPTIONS *" by itself, past the check of hosts.
+		DisableGeneralOptionsHandler: true,
 		// Requests are not ended with ctx: the ones under way are answered first.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
