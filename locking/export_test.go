@@ -12,8 +12,8 @@ type Statement struct {
 func PostgresStatements(batch string) map[string]Statement {
 	return map[string]Statement{
 		"acquire": {pgAcquire, []any{batch, "{}"}},
-		"renew":   {fmt.Sprintf(pgChange, "SKIP LOCKED", pgUnforced, pgExtend), []any{batch}},
-		"release": {fmt.Sprintf(pgChange, "", pgUnreleased, pgFree), []any{batch}},
+		"renew":   {fmt.Sprintf(pgChange, "SKIP LOCKED", pgUnforced, pgExtend, pgNoWake), []any{batch}},
+		"release": {fmt.Sprintf(pgChange, "", pgUnreleased, pgFree, pgWake), []any{batch}},
 		"force":   {pgForce, []any{"many 7", 7, false, "ann", "stuck", "a"}},
 		"look":    {pgLook, []any{`["many 7"]`}},
 		"list":    {fmt.Sprintf(pgList, pgLive), []any{"many 7", "many 7\U0010FFFF", "", "", 10}},

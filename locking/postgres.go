@@ -68,7 +68,7 @@ WHERE NOT EXISTS (SELECT FROM won WHERE won.resource = q.r)`
 
 // pgChange renews or releases. held locks the rows that match, in order; at is the time after the lock; done writes.
 // What did not match comes back as the statement's snapshot saw it. %s are: SKIP LOCKED or nothing, the condition
-// beyond owner, token and expiry, and the assignment.
+// beyond owner, token and expiry, the assignment, and a column that wakes who waits, or NULL.
 const pgChange = `
 WITH q AS MATERIALIZED (
 	SELECT r, o, p, k, t * interval '1 microsecond' AS ttl
@@ -85,9 +85,9 @@ WITH q AS MATERIALIZED (
 ), done AS (
 	UPDATE distributed_locks AS l SET %[3]s
 	FROM locked WHERE l.id = locked.id AND l.expires_at > locked.at
-	RETURNING ` + pgColumns + `
+	RETURNING %[4]s, ` + pgColumns + `
 )
-SELECT true, NULL, done.* FROM done
+SELECT true, done.* FROM done
 UNION ALL
 SELECT false, NULL, ` + pgColumns + `
 FROM q JOIN distributed_locks AS l ON l.resource = q.r
@@ -95,7 +95,13 @@ WHERE NOT EXISTS (SELECT FROM done WHERE done.resource = q.r)`
 
 const pgSameHolder = `(l.owner = EXCLUDED.owner AND l.principal = EXCLUDED.principal)`
 
+// pgWake notifies those who said that they wait for the resource. Nobody waiting is the common case and costs the look
+// into a small table: a notification in every release would make all commits queue for one lock of the server.
+const pgWake = `(SELECT pg_notify('cronlatch_' || left(encode(sha256(convert_to(l.resource, 'UTF8')), 'hex'), 32), '')::text
+		FROM lock_waiters AS w WHERE w.resource = l.resource AND w.until > clock_timestamp())`
+
 const (
+	pgNoWake     = `NULL::text`
 	pgUnforced   = `l.released_at IS NULL`
 	pgUnreleased = `(l.released_at IS NULL OR l.released_at < l.expires_at)`
 	pgExtend     = `renewed_at = locked.at, expires_at = locked.at + locked.ttl`
@@ -117,14 +123,14 @@ WITH held AS MATERIALIZED (
 		released_at = CASE WHEN ?2 THEN locked.at ELSE COALESCE(l.released_at, locked.at) END,
 		expires_at = CASE WHEN ?2 THEN locked.at ELSE l.expires_at END
 	FROM locked WHERE l.id = locked.id AND l.expires_at > locked.at
-	RETURNING ` + pgColumns + `
+	RETURNING CASE WHEN ?2 THEN ` + pgWake + ` END, ` + pgColumns + `
 ), noted AS (
 	INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, resource, owner, fencing_token, replica, reason, detail)
 	SELECT clock_timestamp(), 'lock.force_release', 'success', 'user', ?3, resource, owner, fencing_token, ?5, ?4,
 		jsonb_build_object('immediate', ?2)
 	FROM done
 )
-SELECT true, NULL, done.* FROM done
+SELECT true, done.* FROM done
 UNION ALL
 SELECT false, NULL, ` + pgColumns + `
 FROM distributed_locks AS l WHERE l.resource = ?0 AND NOT EXISTS (SELECT FROM done)`
@@ -149,6 +155,13 @@ WITH old AS MATERIALIZED (
 	FOR UPDATE SKIP LOCKED
 )
 DELETE FROM distributed_locks AS l USING old WHERE l.id = old.id`
+
+	pgWait = `
+INSERT INTO lock_waiters AS w (resource, until)
+VALUES (?0, clock_timestamp() + ?1 * interval '1 microsecond')
+ON CONFLICT (resource) DO UPDATE SET until = EXCLUDED.until WHERE w.until < EXCLUDED.until`
+
+	pgPurgeWaiters = `DELETE FROM lock_waiters WHERE until < clock_timestamp() - interval '1 minute'`
 
 	pgNow = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 )

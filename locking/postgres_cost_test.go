@@ -148,7 +148,7 @@ func hotUpdates(t *testing.T, db *bun.DB) (u updates) {
 // Sessions differ in time zone, date style and more; a lock does not.
 func TestPostgresSessionsOfAllKinds(t *testing.T) {
 	t.Parallel()
-	db := dbtest.Postgres(t)
+	db := dbtest.Open(t, dbtest.Direct(t, dbtest.PostgresURL(t))) // behind a pooler no session is ours
 	held := mustAcquire(t, newStore(t, db.Main), "held", "A")
 	for i, settings := range [][]string{
 		{`SET TimeZone = 'America/New_York'`},
@@ -186,7 +186,7 @@ func TestPostgresSessionsOfAllKinds(t *testing.T) {
 // interval ('1 day') would be an hour too long then. The zone is made so that its clock goes forward in an hour.
 func TestPostgresDayOfAClockChange(t *testing.T) {
 	t.Parallel()
-	db := dbtest.Postgres(t).Main
+	db := dbtest.Open(t, dbtest.Direct(t, dbtest.PostgresURL(t))).Main
 	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()

@@ -136,7 +136,7 @@ func (s *postgres) Renew(ctx context.Context, claims []Claim) ([]ClaimResult, er
 	if s.tx {
 		skip = ""
 	}
-	seen, err := s.change(ctx, claims, fmt.Sprintf(pgChange, skip, pgUnforced, pgExtend))
+	seen, err := s.change(ctx, claims, fmt.Sprintf(pgChange, skip, pgUnforced, pgExtend, pgNoWake))
 	if err != nil {
 		return nil, fmt.Errorf("locking: renew: %w", err)
 	}
@@ -167,7 +167,7 @@ func (s *postgres) renewAfterWait(ctx context.Context, c Claim) ClaimResult {
 	if s.tx {
 		return ClaimResult{Err: ErrLost} // it has waited
 	}
-	seen, err := s.change(ctx, []Claim{c}, fmt.Sprintf(pgChange, "", pgUnforced, pgExtend))
+	seen, err := s.change(ctx, []Claim{c}, fmt.Sprintf(pgChange, "", pgUnforced, pgExtend, pgNoWake))
 	if err != nil {
 		return ClaimResult{Err: fmt.Errorf("%w: renew %q: %w", ErrUnknown, c.Resource, err)}
 	}
@@ -178,7 +178,7 @@ func (s *postgres) renewAfterWait(ctx context.Context, c Claim) ClaimResult {
 }
 
 func (s *postgres) Release(ctx context.Context, claims []Claim) ([]ClaimResult, error) {
-	seen, err := s.change(ctx, claims, fmt.Sprintf(pgChange, "", pgUnreleased, pgFree))
+	seen, err := s.change(ctx, claims, fmt.Sprintf(pgChange, "", pgUnreleased, pgFree, pgWake))
 	if err != nil {
 		return nil, fmt.Errorf("locking: release: %w", err)
 	}
@@ -247,6 +247,9 @@ func (s *postgres) ForceRelease(ctx context.Context, f Force) (Record, error) {
 }
 
 func (s *postgres) Purge(ctx context.Context, olderThan time.Duration, limit int) (int, error) {
+	if _, err := s.db.ExecContext(ctx, pgPurgeWaiters); err != nil {
+		return 0, fmt.Errorf("locking: purge the waiters: %w", err)
+	}
 	res, err := s.db.ExecContext(ctx, pgPurge, olderThan.Microseconds(), limit)
 	return purgeAnswer(res, err)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/pgserver"
 )
 
 // The price of the guard is the difference between the two.
@@ -25,8 +26,17 @@ func BenchmarkStatement(b *testing.B) {
 			}
 		}
 	}
-	b.Run("raw", func(b *testing.B) { run(b, openRaw(b, serverURL(b))) })
+	b.Run("raw", func(b *testing.B) { run(b, openRaw(b, directURL(b))) })
 	b.Run("ours", func(b *testing.B) { run(b, open(b, serverURL(b), database.Options{}).Main.DB) })
+	pooler := startPooler(b)
+	b.Run("raw, pooler", func(b *testing.B) { run(b, openRaw(b, pooler)) })
+	b.Run("ours, pooler", func(b *testing.B) { run(b, open(b, pooler, database.Options{}).Main.DB) })
+}
+
+// startPooler is a pooler before a server of its own.
+func startPooler(b *testing.B) string {
+	b.Helper()
+	return pgserver.StartBouncer(b, pgserver.Start(b)).URL()
 }
 
 func BenchmarkConnect(b *testing.B) {
@@ -39,6 +49,6 @@ func BenchmarkConnect(b *testing.B) {
 			}
 		}
 	}
-	b.Run("raw", func(b *testing.B) { run(b, openRaw(b, serverURL(b))) })
+	b.Run("raw", func(b *testing.B) { run(b, openRaw(b, directURL(b))) })
 	b.Run("ours", func(b *testing.B) { run(b, open(b, serverURL(b), database.Options{}).Main.DB) })
 }

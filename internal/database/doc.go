@@ -24,6 +24,10 @@
 //   - COMMIT of a transaction that the server rolled back is [ErrRolledBack], never nil.
 //   - Text with NUL or invalid UTF-8 is refused, never rewritten.
 //   - TLS to a remote host is verified unless the URL says otherwise, and then the log warns.
+//   - A pooler in transaction mode (PgBouncer) is noticed, and safe: each transaction brings its settings, nothing is set
+//     on a session and nothing is prepared (pooled.go).
+//   - A statement outside a transaction, and a transaction that does not say otherwise, is READ COMMITTED, whatever the
+//     default of the server, the database or the role. The same goes for DateStyle; TimeZone is nobody's concern.
 //   - A password is never part of an error, a log line or a formatted value.
 //   - SQLite runs with WAL, synchronous=FULL and foreign keys, and begins every transaction as a writer; a file that
 //     was deleted, replaced or lies on a network file system is refused.
@@ -32,8 +36,13 @@
 //
 // A call that got no answer may have been executed: [Unknown] says so, and only reading the database settles it. A
 // statement goes on at the server for up to statement_timeout after its client gave up early (as a rule for a second:
-// the connection check). Waiting for a free connection of a pool is bounded by the context alone. Session settings do
-// not survive a pooler in transaction mode: there, put the timeouts on the role.
+// the connection check). Waiting for a free connection of a pool is bounded by the context alone.
+//
+// Behind a pooler there is no session: SET, LISTEN, session advisory locks and temporary tables outside a transaction
+// reach whoever comes next, and commands that refuse to run in a transaction (VACUUM, CREATE DATABASE) fail, since each
+// statement is in one. A pooler of single statements cannot be used. Main and Renew are one to a pooler: what it has of
+// connections to the server must be enough for all of its clients, or renewals wait with everybody else. A pooler that
+// hands on the process number of the server is not noticed; no such pooler is known.
 //
 // # Failure handling
 //

@@ -2,6 +2,7 @@ package database
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 )
 
@@ -18,11 +19,14 @@ type frames struct {
 	left   int // bytes of the body still to come
 	body   []byte
 
+	backend int32  // process number in BackendKeyData; a pooler's own invention when there is one
 	tag     string // of the last CommandComplete
 	status  byte   // of the last ReadyForQuery: I idle, T in a transaction, E in a failed one
 	ready   bool   // the last message that answers something was ReadyForQuery
 	broken  bool   // this is not PostgreSQL's protocol
-	problem *answer
+	// notified says that a notification came since it was last set to false: see Listener.
+	notified bool
+	problem  *answer
 }
 
 // answer is an ErrorResponse as far as it was kept.
@@ -80,11 +84,18 @@ func (f *frames) complete() {
 	}
 	f.have = 0
 	switch f.header[0] {
-	case 'N', 'S', 'A': // notices, parameters and notifications come at any time and answer nothing
+	case 'N', 'S': // notices and parameters come at any time and answer nothing
+	case 'A': // so do notifications
+		f.notified = true
 	case 'Z':
 		f.ready = true
 		if len(f.body) == 1 {
 			f.status = f.body[0]
+		}
+	case 'K':
+		f.ready = false
+		if len(f.body) >= 4 {
+			f.backend = int32(binary.BigEndian.Uint32(f.body))
 		}
 	case 'C':
 		f.ready = false
@@ -99,7 +110,8 @@ func (f *frames) complete() {
 	}
 }
 
-// readAnswer reads the fields of an ErrorResponse: a type byte and a text, each ended by NUL.
+// readAnswer reads the fields of an ErrorResponse: a type byte and a text, each ended by NUL. Poolers leave out V, the
+// severity that is never translated, and have S alone.
 func readAnswer(body []byte) *answer {
 	a := &answer{}
 	for field := range bytes.SplitSeq(body, []byte{0}) {
@@ -109,6 +121,8 @@ func readAnswer(body []byte) *answer {
 		switch field[0] {
 		case 'V':
 			a.severity = string(field[1:])
+		case 'S':
+			a.severity = cmp.Or(a.severity, string(field[1:]))
 		case 'C':
 			a.code = string(field[1:])
 		case 'M':

@@ -39,6 +39,36 @@ func TestFramesInAnyPieces(t *testing.T) {
 	}
 }
 
+func TestFramesKeepTheProcessNumber(t *testing.T) {
+	t.Parallel()
+	var f frames
+	f.feed(message('K', "\x80\x00\x00\x01secret, of any length"))
+	f.feed(message('Z', "I"))
+	f.reset()
+	assert.EqualValues(t, -1<<31+1, f.backend, "a pooler's own may be negative")
+	f.feed(message('K', "\x01"))
+	assert.True(t, f.boundary())
+}
+
+// Poolers answer without the field V.
+func TestFramesReadThePoolersErrors(t *testing.T) {
+	t.Parallel()
+	var f frames
+	f.feed(message('E', "SFATAL\x00C08P01\x00Mserver conn crashed?\x00\x00"))
+	assert.Equal(t, &answer{severity: "FATAL", code: "08P01", message: "server conn crashed?"}, f.answered())
+}
+
+// Where the session is over, the outcome of the statement is not known.
+func TestAnswersThatEndASession(t *testing.T) {
+	t.Parallel()
+	for _, a := range []answer{{"FATAL", "57P01", ""}, {"PANIC", "XX000", ""}, {"ERROR", "08006", ""}, {"FATAL", "08P01", ""}} {
+		assert.True(t, ends(a.severity, a.code), a)
+	}
+	for _, a := range []answer{{"ERROR", "23505", ""}, {"ERROR", "57014", ""}, {"ERROR", "25006", ""}, {"", "40001", ""}} {
+		assert.False(t, ends(a.severity, a.code), a)
+	}
+}
+
 func chunks(b []byte, size int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(b) > 0 {

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -19,6 +20,8 @@ type conn struct {
 	raw   *pgdriver.Conn
 	wire  *wire
 	limit time.Duration // of a call whose context does not say WithTimeout
+
+	settings string // what each transaction begins with behind a pooler; "" where the session has them
 }
 
 var (
@@ -79,7 +82,7 @@ func (c *conn) finish(ctx context.Context, err error) error {
 	}
 	problem := c.wire.in.answered()
 	c.discard()
-	if problem != nil && problem.code != "" && !fatal(problem.severity) {
+	if problem != nil && problem.code != "" && !ends(problem.severity, problem.code) {
 		return &longError{*problem}
 	}
 	return &lostError{
@@ -87,10 +90,9 @@ func (c *conn) finish(ctx context.Context, err error) error {
 	}
 }
 
-// answered sorts a server's error. After FATAL the statement may have been executed: the server can be told to stop
-// between its commit and its answer.
+// answered sorts a server's error.
 func (c *conn) answered(err error, pg pgdriver.Error) error {
-	if fatal(pg.Field('V')) {
+	if ends(cmp.Or(pg.Field('V'), pg.Field('S')), pg.Field('C')) {
 		c.discard()
 		return &lostError{host: c.wire.host, limit: c.wire.limit, sent: c.wire.wrote, err: err}
 	}
@@ -100,7 +102,12 @@ func (c *conn) answered(err error, pg pgdriver.Error) error {
 	return err
 }
 
-func fatal(severity string) bool { return severity == "FATAL" || severity == "PANIC" }
+// ends reports whether an error says nothing about the statement, but that the session is over. After FATAL the
+// statement may have been executed: the server can be told to stop between its commit and its answer. Class 08 is what
+// a pooler answers when its own connection to the server broke.
+func ends(severity, code string) bool {
+	return severity == "FATAL" || severity == "PANIC" || strings.HasPrefix(code, "08")
+}
 
 // severs reports whether a server that answers so must be left: it is read-only (a standby after a failover), or the
 // connection or the server is going away.
@@ -131,13 +138,18 @@ func cleanText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := checkText(query, args); err != nil {
+	return c.exec(ctx, c.complete(query), args)
+}
+
+// exec sends the text as it is.
+func (c *conn) exec(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	if err := checkText(text, args); err != nil {
 		return nil, err
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
-	result, err := c.raw.ExecContext(ctx, query, args)
+	result, err := c.raw.ExecContext(ctx, text, args)
 	if err = c.finish(ctx, err); err != nil {
 		return nil, err
 	}
@@ -146,13 +158,14 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements driver.QueryerContext. The call goes on until the rows are read or closed.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := checkText(query, args); err != nil {
+	text := c.complete(query)
+	if err := checkText(text, args); err != nil {
 		return nil, err
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
-	r, err := c.raw.QueryContext(ctx, query, args)
+	r, err := c.raw.QueryContext(ctx, text, args)
 	if err != nil {
 		return nil, c.finish(ctx, err)
 	}
@@ -199,7 +212,10 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if opts.ReadOnly {
 		command += " READ ONLY"
 	}
-	if _, err := c.ExecContext(ctx, command, nil); err != nil {
+	if c.settings != "" {
+		command += "; " + c.settings
+	}
+	if _, err := c.exec(ctx, command, nil); err != nil {
 		return nil, err
 	}
 	return &tx{conn: c, ctx: ctx}, nil

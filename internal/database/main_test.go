@@ -42,6 +42,16 @@ func serverURL(tb testing.TB) string {
 	return server
 }
 
+// directURL is the shared server without the pooler that may stand before it: what the raw driver does is not the
+// pooler's doing.
+func directURL(tb testing.TB) string {
+	tb.Helper()
+	if direct := os.Getenv("CRONLATCH_TEST_POSTGRES_DIRECT"); direct != "" {
+		return direct
+	}
+	return serverURL(tb)
+}
+
 func noEnv(string) string { return "" }
 
 func parse(tb testing.TB, raw string) database.Target {
@@ -85,7 +95,18 @@ func newTable(tb testing.TB) bun.Ident {
 	return name
 }
 
-// backend is the server process of the connection that the pool uses next.
+// connection is the one that the pool uses next: the same pointer, the same connection. The server's process tells less:
+// behind a pooler it changes with every transaction.
+func connection(tb testing.TB, db *sql.DB) (driverConn any) {
+	tb.Helper()
+	c, err := db.Conn(tb.Context())
+	require.NoError(tb, err)
+	require.NoError(tb, c.Raw(func(dc any) error { driverConn = dc; return nil }))
+	require.NoError(tb, c.Close())
+	return driverConn
+}
+
+// backend is the server process of the connection that the pool uses next, where no pooler is.
 func backend(tb testing.TB, db *sql.DB) int {
 	tb.Helper()
 	var pid int

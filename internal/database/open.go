@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -61,7 +62,8 @@ type DB struct {
 	Kind   Kind
 	Target Target
 
-	file *sqliteFile // nil on PostgreSQL
+	file   *sqliteFile // nil on PostgreSQL
+	pooled atomic.Bool
 }
 
 // Open makes the pools. It does not connect: the first statement does, or Wait. An error is a target that cannot work,
@@ -92,19 +94,31 @@ func openPostgres(t Target, o Options) (*DB, error) {
 	if app == "" {
 		app = o.AppName
 	}
+	db := &DB{Kind: Postgres, Target: t}
 	pool := func(conns int, limit time.Duration) *bun.DB {
-		db := sql.OpenDB(&connector{target: t.pg, app: app, limit: limit})
+		db := sql.OpenDB(&connector{target: t.pg, app: app, limit: limit, pooled: db.meetPooler(o.Logger)})
 		db.SetMaxOpenConns(conns)
 		db.SetMaxIdleConns(conns)
 		db.SetConnMaxLifetime(connLifetime)
 		db.SetConnMaxIdleTime(connIdleTime)
 		return bun.NewDB(db, postgresDialect{pgdialect.New()})
 	}
-	return &DB{
-		Main: pool(o.MaxConns, o.StatementTimeout), Renew: pool(o.RenewConns, o.RenewTimeout),
-		Kind: Postgres, Target: t,
-	}, nil
+	db.Main, db.Renew = pool(o.MaxConns, o.StatementTimeout), pool(o.RenewConns, o.RenewTimeout)
+	return db, nil
 }
+
+// meetPooler is called with each connection that leads to a pooler; the log hears of the first.
+func (db *DB) meetPooler(log *zap.Logger) func() {
+	return func() {
+		if !db.pooled.Swap(true) {
+			log.Info("the database is behind a connection pooler: each transaction brings its own settings, and nothing is prepared",
+				zap.Stringer("database", db.Target))
+		}
+	}
+}
+
+// Pooled reports whether a connection so far led to a pooler (PgBouncer and others) instead of a PostgreSQL server.
+func (db *DB) Pooled() bool { return db.pooled.Load() }
 
 func openSQLite(t Target) *DB {
 	file := &sqliteFile{path: t.Path}

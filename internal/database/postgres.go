@@ -5,9 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +21,7 @@ type connector struct {
 	target pgTarget
 	app    string
 	limit  time.Duration // of a call
+	pooled func()        // called when a connection turned out to lead to a pooler
 	last   atomic.Int64  // index of the host that worked last
 }
 
@@ -129,74 +128,4 @@ func (c *connector) driverOptions(h host, w *wire) pgdriver.Option {
 		conf.EnableTracing = false
 		conf.Dialer = func(context.Context, string, string) (net.Conn, error) { return w, nil }
 	}
-}
-
-// The statements here touch a few rows each, in the order of an index. Compiling them (jit) costs a hundred times what
-// they cost, and while the statistics lag behind a burst of new rows the planner would rather collect and sort all of
-// them than walk the index.
-const (
-	setupSQL = `SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false),
-		set_config('idle_in_transaction_session_timeout', $3, false),
-		set_config('default_transaction_isolation', 'read committed', false), set_config('TimeZone', 'UTC', false),
-		set_config('jit', 'off', false), set_config('enable_bitmapscan', 'off', false),
-		set_config('search_path', coalesce(nullif($4, ''), current_setting('search_path')), false),
-		CASE WHEN current_setting('transaction_read_only') = 'on' OR pg_is_in_recovery() THEN 1 ELSE 0 END`
-	checkIntervalSQL = `SET client_connection_check_interval = `
-)
-
-// setup gives the session its limits and looks whether it may write. The server gives up on a statement before the
-// client does, on a lock well before, and on the statement of a client that vanished within a second.
-func (c *connector) setup(ctx context.Context, conn *conn) error {
-	ctx = WithTimeout(ctx, c.target.connectTimeout) // a pool with a short limit must be able to connect
-	args := []driver.NamedValue{
-		{Ordinal: 1, Value: milliseconds(c.limit * 9 / 10)},
-		{Ordinal: 2, Value: milliseconds(c.limit / 2)},
-		{Ordinal: 3, Value: milliseconds(c.limit)},
-		{Ordinal: 4, Value: c.target.searchPath},
-	}
-	readOnly, err := lastNumber(ctx, conn, args)
-	if err != nil {
-		return fmt.Errorf("setting up the session: %w", err)
-	}
-	if readOnly != 0 && c.target.readWrite {
-		return errReadOnly
-	}
-	interval := min(max(c.limit/10, 100*time.Millisecond), time.Second)
-	_, err = conn.ExecContext(ctx, checkIntervalSQL+milliseconds(interval), nil)
-	if err != nil && SQLState(err) == "" {
-		return fmt.Errorf("setting up the session: %w", err)
-	}
-	return nil // a server that answers with an error cannot do it: before 14, or not on its platform
-}
-
-var errReadOnly = errors.New("the server is read-only (a standby?), and cronlatch must write " +
-	"(target_session_attrs=any accepts it)")
-
-// lastNumber runs setupSQL and returns the last column of its row.
-func lastNumber(ctx context.Context, conn *conn, args []driver.NamedValue) (int64, error) {
-	r, err := conn.QueryContext(ctx, setupSQL, args)
-	if err != nil {
-		return 0, err
-	}
-	row := make([]driver.Value, len(r.Columns()))
-	err = r.Next(row)
-	if closeErr := r.Close(); err == nil {
-		err = closeErr
-	}
-	if errors.Is(err, io.EOF) || len(row) == 0 {
-		return 0, errors.New("the server returned no row")
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, ok := row[len(row)-1].(int64)
-	if !ok {
-		return 0, fmt.Errorf("the server returned %T for a number", row[len(row)-1])
-	}
-	return n, nil
-}
-
-// milliseconds is d in the unit that the server's settings take; at least 1, because 0 turns them off.
-func milliseconds(d time.Duration) string {
-	return strconv.FormatInt(max(1, d.Milliseconds()), 10)
 }

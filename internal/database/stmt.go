@@ -5,10 +5,14 @@ import (
 	"database/sql/driver"
 )
 
-// PrepareContext implements driver.ConnPrepareContext.
+// PrepareContext implements driver.ConnPrepareContext. Behind a pooler nothing is prepared: the next transaction may
+// meet another server process, which does not know the statement.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := checkText(query, nil); err != nil {
 		return nil, err
+	}
+	if c.settings != "" {
+		return &textStmt{conn: c, query: query}, nil
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, err

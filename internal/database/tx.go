@@ -21,7 +21,7 @@ func (t *tx) Commit() error {
 	if !t.conn.wire.usable() {
 		return ErrRolledBack
 	}
-	if _, err := t.conn.ExecContext(t.ctx, "COMMIT", nil); err != nil {
+	if _, err := t.conn.exec(t.ctx, "COMMIT", nil); err != nil {
 		return err
 	}
 	if t.conn.wire.in.tag != "COMMIT" {
@@ -33,6 +33,6 @@ func (t *tx) Commit() error {
 // Rollback implements driver.Tx. The context of the transaction is often over by now, so it does not count.
 func (t *tx) Rollback() error {
 	limit := min(rollbackTimeout, limitOf(t.ctx, t.conn.limit))
-	_, err := t.conn.ExecContext(WithTimeout(context.WithoutCancel(t.ctx), limit), "ROLLBACK", nil)
+	_, err := t.conn.exec(WithTimeout(context.WithoutCancel(t.ctx), limit), "ROLLBACK", nil)
 	return err
 }

@@ -19,8 +19,9 @@ type folder struct {
 	as   account
 }
 
-func (f folder) data() string { return filepath.Join(f.root, "data") }
-func (f folder) log() string  { return filepath.Join(f.root, "log") }
+func (f folder) data() string    { return filepath.Join(f.root, "data") }
+func (f folder) log() string     { return filepath.Join(f.root, "log") }
+func (f folder) pidFile() string { return filepath.Join(f.data(), "postmaster.pid") }
 
 // newFolder makes the folder itself, with a short name: the path of a unix socket has room for 103 bytes on macOS.
 func newFolder(ctx context.Context) (folder, error) {
@@ -28,6 +29,10 @@ func newFolder(ctx context.Context) (folder, error) {
 	if err != nil {
 		return folder{}, err
 	}
+	return makeFolder(bin)
+}
+
+func makeFolder(bin string) (folder, error) {
 	as, err := serverAccount()
 	if err != nil {
 		return folder{}, err

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +89,7 @@ func launch(ctx context.Context, template string, opts []Option) (s *Server, err
 			err = errors.Join(err, s.remove(context.WithoutCancel(ctx)))
 		}
 	}()
-	if s.watchdog, err = startWatchdog(ctx, f.root); err != nil {
+	if s.watchdog, err = startWatchdog(ctx, f.root, f.pidFile()); err != nil {
 		return nil, err
 	}
 	if err := f.create(ctx, template); err != nil {
@@ -126,8 +126,14 @@ func (s *Server) firstStart(ctx context.Context, opts []Option) error {
 }
 
 // URL is the address of the database postgres, for the superuser, over TCP.
-func (s *Server) URL() string {
-	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", s.Addr())
+func (s *Server) URL() string { return s.On("postgres") }
+
+// On is the URL of another database.
+func (s *Server) On(database string) string { return urlOf(s.Addr(), database) }
+
+func urlOf(addr, database string) string {
+	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: addr, Path: "/" + database, RawQuery: "sslmode=disable"}
+	return u.String()
 }
 
 // Addr is the TCP address, for a proxy in front of the server.
@@ -185,10 +191,31 @@ func (s *Server) Restart() {
 	defer s.mu.Unlock()
 	err := s.stop(Fast)
 	if err == nil {
-		s.process, err = s.folder.start(context.Background())
+		s.process, err = s.startAgain(context.Background())
 	}
 	if err != nil {
 		s.report("restarting the PostgreSQL server: %v\n%s", err, s.Log())
+	}
+}
+
+// startAgain tries until the killed processes of the last life are gone: their end takes a moment on a busy machine, and
+// a new server refuses to start beside them.
+func (s *Server) startAgain(ctx context.Context) (*postmaster, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(10 * pollInterval)
+	defer tick.Stop()
+	for {
+		before := len(s.Log())
+		p, err := s.folder.start(ctx)
+		if err == nil || !strings.Contains(s.Log()[before:], "pre-existing shared memory block") {
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-tick.C:
+		}
 	}
 }
 
@@ -202,7 +229,7 @@ func (s *Server) remove(ctx context.Context) error {
 		}
 		s.process = nil
 	}
-	freeSharedMemory(filepath.Join(s.folder.data(), "postmaster.pid"))
+	freeSharedMemory(s.folder.pidFile())
 	err := os.RemoveAll(s.folder.root)
 	if s.watchdog != nil {
 		err = errors.Join(err, s.watchdog.release())

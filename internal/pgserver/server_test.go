@@ -156,7 +156,7 @@ func TestWatchdogSparesAStranger(t *testing.T) {
 	pidFile := filepath.Join(dir, "data", "postmaster.pid")
 	require.NoError(t, os.WriteFile(pidFile, fmt.Appendln(nil, stranger.Process.Pid), 0o600))
 
-	w, err := startWatchdog(t.Context(), dir)
+	w, err := startWatchdog(t.Context(), dir, pidFile)
 	require.NoError(t, err)
 	require.NoError(t, w.release())
 	assert.NoDirExists(t, dir)

@@ -10,12 +10,12 @@ import (
 
 // watchdogScript waits until standard input ends, which the kernel sees to when the starting process is gone, and then
 // shuts the server of folder $1 down and removes the folder. It looks at the command line first: the process number
-// in a left-over postmaster.pid may belong to somebody else by now.
+// in a left-over file $2 may belong to somebody else by now.
 const watchdogScript = `
 trap '' HUP INT TERM
 cat >/dev/null
 [ -d "$1" ] || exit 0
-pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+pid=$(head -n 1 "$2" 2>/dev/null)
 alive() {
 	{ ps -o args= -p "$pid" 2>/dev/null || tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null; } | grep -qF -- "$1"
 }
@@ -42,9 +42,9 @@ type watchdog struct {
 	pipe io.WriteCloser
 }
 
-func startWatchdog(ctx context.Context, dir string) (*watchdog, error) {
+func startWatchdog(ctx context.Context, dir, pidFile string) (*watchdog, error) {
 	// It outlives the context: that one may end before the clean-up.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", watchdogScript, "sh", dir)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", watchdogScript, "sh", dir, pidFile)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	pipe, err := cmd.StdinPipe()

@@ -19,3 +19,9 @@ CREATE TABLE api_tokens (
     expires_at timestamptz,
     revoked_at timestamptz
 );
+
+-- Who waits for a lock until when: a release notifies only if somebody does. A hint, and worth no WAL.
+CREATE UNLOGGED TABLE lock_waiters (
+    resource text COLLATE "C" PRIMARY KEY,
+    until    timestamptz NOT NULL
+) WITH (fillfactor = 50);

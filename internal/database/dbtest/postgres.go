@@ -20,6 +20,9 @@ import (
 // PostgresEnv names the environment variable with the URL of the server for tests, as a superuser.
 const PostgresEnv = "CRONLATCH_TEST_POSTGRES"
 
+// DirectEnv names the variable with the server itself when PostgresEnv leads to a pooler in front of it.
+const DirectEnv = "CRONLATCH_TEST_POSTGRES_DIRECT"
+
 // templateLock is the advisory lock, in the database postgres, of those who make the template.
 const templateLock = 7146232180251134
 
@@ -43,6 +46,26 @@ func ServerURL(tb testing.TB) string {
 		tb.Fatalf("this test needs a PostgreSQL server in %s; type: make test, or: go run ./internal/pgserver/withpg -- go test ./...", PostgresEnv)
 	}
 	return server
+}
+
+// directURL is the server itself: no pooler creates a database.
+func directURL(tb testing.TB) string {
+	tb.Helper()
+	if direct := os.Getenv(DirectEnv); direct != "" {
+		return direct
+	}
+	return ServerURL(tb)
+}
+
+// Direct is a URL of this package without the pooler that may stand in front of the server, for tests of what belongs to
+// a session: its settings, its process.
+func Direct(tb testing.TB, raw string) string {
+	tb.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		tb.Fatal(fmt.Errorf("reading the URL of a test's database: %w", err))
+	}
+	return on(tb, directURL(tb), strings.TrimPrefix(u.Path, "/"))
 }
 
 // create copies the database that from names.
@@ -114,7 +137,7 @@ func makeTemplate(ctx context.Context, tb testing.TB, db *bun.DB, name string) e
 	if _, err := db.ExecContext(ctx, `CREATE DATABASE ? TEMPLATE template0`, bun.Ident(draft)); err != nil {
 		return err
 	}
-	if err := migrate(ctx, tb, onDatabase(tb, draft)); err != nil {
+	if err := migrate(ctx, tb, on(tb, directURL(tb), draft)); err != nil {
 		return err
 	}
 	_, err := db.ExecContext(ctx, `ALTER DATABASE ? RENAME TO ?`, bun.Ident(draft), bun.Ident(name))
@@ -132,7 +155,7 @@ func migrate(ctx context.Context, tb testing.TB, url string) error {
 func asAdmin(tb testing.TB, f func(ctx context.Context, db *bun.DB) error) {
 	tb.Helper()
 	const patience = time.Minute
-	db := open(tb, ServerURL(tb), database.Options{AppName: "cronlatch dbtest", MaxConns: 1, StatementTimeout: patience})
+	db := open(tb, directURL(tb), database.Options{AppName: "cronlatch dbtest", MaxConns: 1, StatementTimeout: patience})
 	defer closeDB(tb, db)
 	// In a cleanup the test's own context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
@@ -144,9 +167,15 @@ func asAdmin(tb testing.TB, f func(ctx context.Context, db *bun.DB) error) {
 
 func onDatabase(tb testing.TB, name string) string {
 	tb.Helper()
-	u, err := url.Parse(ServerURL(tb))
+	return on(tb, ServerURL(tb), name)
+}
+
+// on is the URL of another database of a server.
+func on(tb testing.TB, server, name string) string {
+	tb.Helper()
+	u, err := url.Parse(server)
 	if err != nil {
-		tb.Fatal(fmt.Errorf("reading %s: %w", PostgresEnv, err))
+		tb.Fatal(fmt.Errorf("reading the URL of the server for tests: %w", err))
 	}
 	u.Path = "/" + name
 	return u.String()

@@ -5,6 +5,10 @@
 // The command finds the server's address, for a superuser, in CRONLATCH_TEST_POSTGRES. When it ends, the server and its
 // files are removed, and withpg exits with its code (128+n when signal n ended it). With -find in place of a command, withpg
 // prints the folder of PostgreSQL's server programs, or says that there are none and exits with 1.
+//
+// With -bouncer, CRONLATCH_TEST_POSTGRES leads to PgBouncer in transaction mode in front of the server, and
+// CRONLATCH_TEST_POSTGRES_DIRECT to the server itself, for what no pooler can do (CREATE DATABASE). -timezone, -datestyle
+// and -isolation are defaults of the server that an installation may have.
 package main
 
 import (
@@ -32,39 +36,64 @@ func main() {
 
 func run(args []string) (int, error) {
 	flags := flag.NewFlagSet("withpg", flag.ContinueOnError)
-	find := flags.Bool("find", false, "print the folder of PostgreSQL's server programs and exit")
+	find := flags.Bool("find", false, "print the folder of PostgreSQL's server programs and exit; with -bouncer also the program pgbouncer")
+	bouncer := flags.Bool("bouncer", false, "put PgBouncer in transaction mode in front of the server")
+	var settings []pgserver.Option
+	for flagName, name := range map[string]string{
+		"timezone": "timezone", "datestyle": "datestyle", "isolation": "default_transaction_isolation",
+	} {
+		flags.Func(flagName, "default of the server's sessions for "+name, func(value string) error {
+			settings = append(settings, pgserver.Setting(name, value))
+			return nil
+		})
+	}
 	if err := flags.Parse(args); err != nil {
 		return exitUsage, nil //nolint:nilerr // the flag package has printed it
 	}
 	if *find {
-		return printFolder(context.Background())
+		return printPrograms(context.Background(), *bouncer)
 	}
 	if flags.NArg() == 0 {
 		return exitUsage, errors.New("no command given; try: withpg -- go test ./internal/database")
 	}
-	return beside(flags.Args())
+	return beside(flags.Args(), *bouncer, settings)
 }
 
-func printFolder(ctx context.Context) (int, error) {
+func printPrograms(ctx context.Context, bouncer bool) (int, error) {
 	dir, err := pgserver.Find(ctx)
 	if err != nil {
 		return 1, err
 	}
 	fmt.Println(dir)
+	if !bouncer {
+		return 0, nil
+	}
+	program, err := pgserver.FindBouncer()
+	if err != nil {
+		return 1, err
+	}
+	fmt.Println(program)
 	return 0, nil
 }
 
 // beside runs the command while a server is up.
-func beside(args []string) (code int, err error) {
+func beside(args []string, bouncer bool, settings []pgserver.Option) (code int, err error) {
 	ctx := context.Background()
 	err = pgserver.Run(ctx, func(s *pgserver.Server) error {
 		template, err := s.Template(ctx)
 		if err != nil {
 			return err
 		}
-		code, err = command(ctx, args, append(os.Environ(), "CRONLATCH_TEST_POSTGRES="+s.URL(), template))
-		return err
-	})
+		env := append(os.Environ(), template)
+		if !bouncer {
+			code, err = command(ctx, args, append(env, "CRONLATCH_TEST_POSTGRES="+s.URL()))
+			return err
+		}
+		return s.Pooled(ctx, func(b *pgserver.Bouncer) error {
+			code, err = command(ctx, args, append(env, "CRONLATCH_TEST_POSTGRES="+b.URL(), "CRONLATCH_TEST_POSTGRES_DIRECT="+s.URL()))
+			return err
+		})
+	}, settings...)
 	if err != nil && code == 0 {
 		code = 1
 	}

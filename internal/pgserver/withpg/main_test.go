@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,6 +71,31 @@ func TestRunsACommandBesideAServer(t *testing.T) {
 	empty(t, temp)
 }
 
+func TestRunsACommandBehindABouncer(t *testing.T) {
+	t.Parallel()
+	cmd, temp := withpg(t, "-bouncer", "--", "sh", "-c", `echo "$CRONLATCH_TEST_POSTGRES $CRONLATCH_TEST_POSTGRES_DIRECT"; exit 4`)
+	out, err := cmd.Output()
+	assert.Equal(t, 4, exit(t, err))
+	const url = `postgres://postgres@127\.0\.0\.1:(\d+)/postgres\?sslmode=disable`
+	found := regexp.MustCompile(`^` + url + ` ` + url + `\n$`).FindStringSubmatch(string(out))
+	require.Len(t, found, 3, string(out))
+	assert.NotEqual(t, found[1], found[2], "two ports")
+	empty(t, temp)
+}
+
+// The defaults of the server are what an installation may have.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	cmd, temp := withpg(t, "-timezone", "Asia/Kathmandu", "-datestyle", "SQL, DMY", "-isolation", "serializable", "--", "sh", "-c",
+		`grep -E 'timezone|datestyle|isolation' "$(dirname "$CRONLATCH_TEST_PGTEMPLATE")/data/postgresql.conf"`)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	for _, line := range []string{"timezone = 'Asia/Kathmandu'", "datestyle = 'SQL, DMY'", "default_transaction_isolation = 'serializable'"} {
+		assert.Contains(t, string(out), line+"\n")
+	}
+	empty(t, temp)
+}
+
 func TestRunsAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	cmd, temp := withpg(t, "--", "true")
@@ -107,6 +133,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--", "/nonexistent/program"}, 127, "withpg: starting /nonexistent/program: "},
 		{[]string{"--", "sh", "-c", "kill -9 $$"}, 128 + 9, ""},
 		{[]string{"-find"}, 0, ""},
+		{[]string{"-find", "-bouncer"}, 0, ""},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			t.Parallel()
