@@ -3,6 +3,8 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/cronlatch/cronlatch/jobs"
@@ -15,8 +17,11 @@ type Config struct {
 
 	Version      int
 	Database     Database
-	Listen       string // host:port
+	Listen       string // host:port, or "unix:" and a path
 	Auth         Auth
+	TLS          TLS
+	BehindProxy  bool     // a proxy in front ends TLS
+	AllowedHosts []string // further names that requests may ask for
 	Lock         Lock
 	Capacity     int           // how many runs this replica has at a time, at least 1
 	DrainTimeout time.Duration // for running jobs after SIGTERM
@@ -41,15 +46,54 @@ func (Database) GoString() string { return "configs.Database{***}" }
 func (Database) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
 // Auth is how callers of the HTTP API are told apart.
-type Auth string
+type Auth struct {
+	None      bool // nobody is asked who they are
+	Tokens    []Token
+	TokenFile string // of the generated admin token; relative to Dir
+}
 
-// AuthNone asks nobody who they are.
-const AuthNone Auth = "none"
+// HasAdmin reports whether a token of the configuration is an admin's: then none is generated.
+func (a Auth) HasAdmin() bool {
+	return slices.ContainsFunc(a.Tokens, func(t Token) bool { return t.Role == RoleAdmin })
+}
+
+// DefaultTokenFile is where the generated admin token is kept, beside the configuration.
+const DefaultTokenFile = "cronlatch.token"
+
+// AdminID is the id of the generated admin token.
+const AdminID = "admin"
+
+// The roles of tokens; what they may do is in internal/auth.
+const (
+	RoleViewer   = "viewer"
+	RoleLocker   = "locker"
+	RoleOperator = "operator"
+	RoleAdmin    = "admin"
+)
+
+// Token is who may call the API. The token itself is not in a configuration.
+type Token struct {
+	ID        string
+	SHA256    string // of the whole token, 64 hex digits in lower case
+	Role      string
+	Prefix    string    // of the names that a locker may lock; "" is every name
+	ExpiresAt time.Time // zero is never
+}
+
+// TLS is the certificate of the listener. Both files or none; relative to Dir.
+type TLS struct {
+	Cert string // the chain in PEM form, the server's own certificate first
+	Key  string
+}
+
+// Enabled reports whether the listener speaks TLS.
+func (t TLS) Enabled() bool { return t.Cert != "" }
 
 // Lock is how long locks live.
 type Lock struct {
 	TTL           time.Duration // without renewal, at least 1 s
 	TakeoverGrace time.Duration // after the expiry, before another replica takes over
+	KeepFor       time.Duration // how long the row of a lock that nobody holds is kept
 }
 
 // LogFormat is the form of the daemon's log.
@@ -66,6 +110,14 @@ const (
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format LogFormat
+}
+
+// File is the path of a file that the configuration names: relative ones start at the configuration.
+func (c *Config) File(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.Dir, name)
 }
 
 // ErrUnknownJob is wrapped by the error of Config.Job.

@@ -63,7 +63,9 @@ func walk[T any](fields []field[T], into *T, prefix string, visit func(leaf)) {
 			walk(prefix string, visit func(leaf))
 		}); ok {
 			g.walk(prefix+f.key+".", visit)
-			continue
+			if f.env == "" {
+				continue
+			} // else it can be one word as well
 		}
 		visit(leaf{path: prefix + f.key, initial: f.initial, env: f.env, sink: bound})
 	}
@@ -97,7 +99,11 @@ func (t table[T]) read(r *reader, n *node, into *T) present {
 	}
 	for _, f := range t.fields {
 		if f.required && !found.has(f.key) {
-			r.refuse(n, codeRequired, "the key %s is missing%s; %s", t.prefix+f.key, t.where, f.wayOut(into))
+			wayOut := f.wayOut(into)
+			if _, ok := f.bind(into).(interface{ empty() string }); !ok {
+				wayOut = "add it"
+			}
+			r.refuse(n, codeRequired, "the key %s is missing%s; %s", t.prefix+f.key, t.where, wayOut)
 		}
 	}
 	return found
@@ -111,6 +117,8 @@ func (f field[T]) wayOut(into *T) string {
 		return fmt.Sprintf("write %q when there are none", f.key+": "+e.empty())
 	case ok:
 		return fmt.Sprintf("remove the key, or write %q", f.key+": "+e.empty())
+	case f.required:
+		return "give it one"
 	default:
 		return "give it one, or remove the key"
 	}

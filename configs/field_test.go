@@ -8,18 +8,22 @@ import (
 )
 
 // TestFieldTables keeps the tables fit for a schema and a reference page: each key documented, each default readable by
-// its own field, each variable named after its key.
+// its own field, each variable named like its flag.
 func TestFieldTables(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, setDefaults(daemonFields(), &daemonDraft{}))
 	assert.Empty(t, setDefaults(jobFields(), &jobDraft{}))
 	walk(daemonFields(), &daemonDraft{}, "", func(l leaf) {
 		if l.env != "" {
-			assert.Equal(t, "CRONLATCH_"+strings.ToUpper(strings.ReplaceAll(l.path, ".", "_")), l.env)
+			flag := strings.TrimPrefix(flagName(l.path), "--")
+			assert.Equal(t, "CRONLATCH_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), l.env)
 		}
 	})
 	checkTable(t, daemonFields())
 	checkTable(t, databaseFields())
+	checkTable(t, authFields())
+	checkTable(t, tokenFields())
+	checkTable(t, tlsFields())
 	checkTable(t, lockFields())
 	checkTable(t, logFields())
 	checkTable(t, jobFields())
@@ -32,7 +36,7 @@ func checkTable[T any](t *testing.T, fields []field[T]) {
 	for _, f := range fields {
 		assert.False(t, seen[f.key], f.key)
 		seen[f.key] = true
-		assert.Regexp(t, `^[a-z]+(_[a-z]+)*$`, f.key)
+		assert.Regexp(t, `^[a-z0-9]+(_[a-z]+)*$`, f.key)
 		assert.Regexp(t, `\.$`, f.doc, f.key)
 	}
 }

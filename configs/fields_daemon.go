@@ -3,9 +3,7 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -20,6 +18,10 @@ type daemonDraft struct {
 
 // daemonFields is the table of the keys at the top of the file.
 func daemonFields() []field[daemonDraft] {
+	return slices.Concat(stateFields(), listenerFields(), workFields())
+}
+
+func stateFields() []field[daemonDraft] {
 	return []field[daemonDraft]{
 		{
 			key: "version", initial: "1", doc: "The version of this file's format. There is one so far.",
@@ -31,14 +33,11 @@ func daemonFields() []field[daemonDraft] {
 				return group[Database]{databaseFields(), &d.Database, `{url: "sqlite:cronlatch.db"}`}
 			},
 		},
-		{
-			key: "listen", initial: "127.0.0.1:8420", env: "CRONLATCH_LISTEN", doc: "The address of the HTTP listener, host:port.",
-			bind: func(d *daemonDraft) sink { return text{into: &d.Listen, check: checkAddress} },
-		},
-		{
-			key: "auth", initial: string(AuthNone), env: "CRONLATCH_AUTH", doc: "How callers of the HTTP API are told apart.",
-			bind: func(d *daemonDraft) sink { return authentication{&d.Auth} },
-		},
+	}
+}
+
+func workFields() []field[daemonDraft] {
+	return []field[daemonDraft]{
 		{
 			key: "lock", doc: "How long locks live.",
 			bind: func(d *daemonDraft) sink { return group[Lock]{lockFields(), &d.Lock, "{ttl: 30s}"} },
@@ -82,6 +81,10 @@ func lockFields() []field[Lock] {
 		{
 			key: "takeover_grace", initial: "0s", env: "CRONLATCH_LOCK_TAKEOVER_GRACE", doc: "How long an expired lock is left alone before another replica takes it.",
 			bind: func(l *Lock) sink { return duration{&l.TakeoverGrace, 0, day} },
+		},
+		{
+			key: "keep_for", initial: "1w", env: "CRONLATCH_LOCK_KEEP_FOR", doc: "How long the row of a lock is kept after its release or expiry; tokens go on growing without it.",
+			bind: func(l *Lock) sink { return duration{&l.KeepFor, time.Hour, 10 * 365 * day} },
 		},
 	}
 }
@@ -141,17 +144,6 @@ func (s formatVersion) read(r *reader, n *node, name string) {
 	*s.into = 1
 }
 
-// authentication is a sink for auth.
-type authentication struct{ into *Auth }
-
-func (s authentication) read(r *reader, n *node, name string) {
-	if n.kind == kindMap {
-		r.refuse(n, codeUnsupported, "tokens are not supported by this version; %s must be none", name)
-		return
-	}
-	choice[Auth]{into: s.into, words: []Auth{AuthNone}, later: []Auth{"tokens", "token"}}.read(r, n, name)
-}
-
 // deferred is a sink for a map that is read when everything else is known.
 type deferred struct {
 	into  **node
@@ -166,24 +158,6 @@ func (s deferred) read(r *reader, n *node, name string) {
 		return
 	}
 	*s.into = n
-}
-
-func checkAddress(address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return addressProblem(address, "write host:port, for example 127.0.0.1:8420 or [::1]:8420")
-	}
-	if number, err := strconv.Atoi(port); err != nil || number < 0 || number > 65535 {
-		return addressProblem(address, "the port must be a number from 0 to 65535")
-	}
-	if strings.ContainsAny(host, " /") {
-		return addressProblem(address, "the host must be a name or an address, without scheme and path")
-	}
-	return nil
-}
-
-func addressProblem(address, wayOut string) error {
-	return &partError{code: codeListen, message: fmt.Sprintf("%q is not an address to listen on: %s", abbreviate(address), wayOut)}
 }
 
 var errDatabaseURL = errors.New(`must start with "postgres://", "postgresql://" or "sqlite:"`)

@@ -106,7 +106,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 	missing := map[string]bool{}
 	for _, code := range []string{
 		codeAlias, codeChoice, codeConflict, codeDocuments, codeDuplicateKey, codeDuration, codeEmpty, codeEncoding, codeEnv,
-		codeFile, codeJobName, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSyntax, codeTemplate,
+		codeFile, codeHost, codeJobName, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSyntax, codeTemplate,
 		codeTooLarge, codeType, codeUnknownKey, codeUnsupported, codeVariable, codeVersion, "schedule", "schedule-never",
 		"timezone",
 	} {

@@ -92,8 +92,9 @@ func (r *reader) config(root *node, o Options) *Config {
 		r.refuse(root, codeType, `the file must be a map with keys such as "jobs:", not %s`, root.describe())
 		return nil
 	}
-	table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, &d)
+	at := table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, &d)
 	r.overlay(&d, o)
+	r.checkTLS(&d.Config, at["tls"])
 	defaults := r.defaults(d.defaults)
 	var definitions []definition
 	for _, draft := range r.drafts(d.jobs, defaults) {

@@ -27,8 +27,8 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, "jobs:\n  a: {run: date}\n")
 	assert.Equal(t, &Config{
-		Path: "f.yaml", Dir: ".", Version: 1, Listen: "127.0.0.1:8420", Auth: AuthNone,
-		Lock: Lock{TTL: 30 * time.Second}, Capacity: 16, DrainTimeout: 30 * time.Second,
+		Path: "f.yaml", Dir: ".", Version: 1, Listen: "127.0.0.1:8420", Auth: Auth{TokenFile: DefaultTokenFile},
+		Lock: Lock{TTL: 30 * time.Second, KeepFor: 7 * 24 * time.Hour}, Capacity: 16, DrainTimeout: 30 * time.Second,
 		Log: Log{Level: "info", Format: LogAuto}, Jobs: c.Jobs, Hash: c.Hash,
 	}, c)
 	job, err := c.Job("a")
@@ -47,7 +47,7 @@ func TestEverything(t *testing.T) {
 	require.NoError(t, err)
 	c := mustParse(t, string(data))
 	assert.Equal(t, "postgres://u:p@db.example.com/cronlatch", c.Database.URL)
-	assert.Equal(t, Lock{TTL: time.Minute, TakeoverGrace: time.Second}, c.Lock)
+	assert.Equal(t, Lock{TTL: time.Minute, TakeoverGrace: time.Second, KeepFor: 7 * 24 * time.Hour}, c.Lock)
 	assert.Equal(t, Log{Level: "debug", Format: LogJSON}, c.Log)
 	assert.Equal(t, 90*time.Second, c.DrainTimeout)
 
@@ -157,7 +157,7 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "127.0.0.1:2", c.Listen, "the flag goes before the variable")
 	assert.Equal(t, 3, c.Capacity, "the variable goes before the file")
-	assert.Equal(t, Lock{TTL: 2 * time.Minute, TakeoverGrace: time.Second}, c.Lock)
+	assert.Equal(t, Lock{TTL: 2 * time.Minute, TakeoverGrace: time.Second, KeepFor: 7 * 24 * time.Hour}, c.Lock)
 	assert.Equal(t, 24*time.Hour, c.DrainTimeout)
 	assert.Equal(t, Log{Level: "error", Format: LogConsole}, c.Log)
 	assert.Equal(t, "sqlite:x.db", c.Database.URL)

@@ -28,5 +28,6 @@ func (r *reader) overlay(d *daemonDraft, o Options) {
 
 // flagName is the flag that sets the key at path: lock.ttl is --lock-ttl.
 func flagName(path string) string {
+	path = strings.TrimPrefix(path, "auth.") // --token-file
 	return "--" + strings.NewReplacer(".", "-", "_", "-").Replace(path)
 }

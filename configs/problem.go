@@ -19,6 +19,7 @@ const (
 	codeEncoding     = "encoding"      // not UTF-8, or with control characters
 	codeEnv          = "env"           // the name or the value of an environment variable of a job
 	codeFile         = "file"          // ${file:...} could not be read
+	codeHost         = "host"          // not the name of a host
 	codeJobName      = "job-name"      // a name that could not be locked
 	codeListen       = "listen"        // not an address
 	codeRange        = "range"         // a number or a duration outside its bounds

@@ -64,7 +64,7 @@ func (s *source) snippet(line, column, length int) string {
 	}
 	end := min(len(all), start+maxSnippet)
 	margin := max(0, start-maxURL)
-	shown := maskPasswords(all[margin:min(len(all), end+maxURL)])[start-margin : end-margin]
+	shown := maskSecrets(all[margin:min(len(all), end+maxURL)])[start-margin : end-margin]
 
 	var text, carets strings.Builder
 	for i, r := range shown {
@@ -79,6 +79,16 @@ func (s *source) snippet(line, column, length int) string {
 		carets.WriteString(strings.Repeat("~", width(r)))
 	}
 	return fmt.Sprintf("%5d | %s\n      | %s", line, text.String(), carets.String())
+}
+
+// apiToken is one that was written where its hash belongs.
+var apiToken = regexp.MustCompile(`\bcl_[a-z0-9-]{1,32}_[A-Za-z0-9_-]+`)
+
+// maskSecrets hides what must not be in a report. The length stays, for the columns.
+func maskSecrets(line []rune) []rune {
+	return []rune(apiToken.ReplaceAllStringFunc(string(maskPasswords(line)), func(token string) string {
+		return "cl_" + strings.Repeat("*", len(token)-len("cl_"))
+	}))
 }
 
 var urlPassword = regexp.MustCompile(`://[^\s:@/]*:[^\s@/]+@`)

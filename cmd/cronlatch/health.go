@@ -5,108 +5,64 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-const defaultListen = "127.0.0.1:8420"
-
 func (a *app) healthCommand() *cobra.Command {
-	var server string
+	var address, cacert string
 	var live bool
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask a running daemon whether it is ready; for health checks of containers",
-		Long: "health asks /readyz of the daemon, or /healthz with --live, and exits with 0 or 69. It asks --server, else\n" +
-			"CRONLATCH_SERVER, else the address that the daemon listens on: CRONLATCH_LISTEN, or listen in the file.",
-		Example: "  $ cronlatch health\n  $ cronlatch health --live --server http://127.0.0.1:8421",
+		Long: "health asks /readyz of the daemon, or /healthz with --live, and exits with 0 or 69. It needs no token. It asks\n" +
+			"--server, else CRONLATCH_SERVER, else the address that the daemon listens on: CRONLATCH_LISTEN, or listen in the\n" +
+			"file. With tls in the file it wants to see exactly the certificate that is there, unless --cacert says who signs.",
+		Example: "  $ cronlatch health\n  $ cronlatch health --live --server http://127.0.0.1:8421\n  $ cronlatch health --server unix:/run/cronlatch.sock",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			base, err := a.serverURL(server)
+			s, err := a.healthServer(address, cacert)
 			if err != nil {
 				return err
 			}
+			defer s.Client.CloseIdleConnections()
 			path := "/readyz"
 			if live {
 				path = "/healthz"
 			}
-			return a.askHealth(cmd.Context(), base.JoinPath(path).String())
+			return a.askHealth(cmd.Context(), s, path)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "address of the daemon (CRONLATCH_SERVER; default from the file)")
-	cmd.Flags().BoolVar(&live, "live", false, "only whether the process answers, not whether it can work")
+	flags := cmd.Flags()
+	flags.StringVar(&address, "server", "", "address of the daemon: http://, https:// or unix: (CRONLATCH_SERVER; default from the file)")
+	flags.StringVar(&cacert, "cacert", "", "file with the roots that sign its certificate, PEM (CRONLATCH_CACERT; default the system's)")
+	flags.BoolVar(&live, "live", false, "only whether the process answers, not whether it can work")
 	return cmd
 }
 
-// serverURL is where the daemon is.
-func (a *app) serverURL(flag string) (*url.URL, error) {
-	for _, given := range []string{flag, a.Getenv("CRONLATCH_SERVER")} {
-		if given == "" {
-			continue
+// healthServer is the daemon that is named, else the one that belongs to these surroundings.
+func (a *app) healthServer(flag, cacert string) (*server, error) {
+	for _, address := range []string{flag, a.Getenv("CRONLATCH_SERVER")} {
+		if address != "" {
+			return a.connect(address, cacert)
 		}
-		if !strings.Contains(given, "://") {
-			given = "http://" + given
-		}
-		u, err := url.Parse(given)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return nil, usage("%q is not an address like http://127.0.0.1:8420", given)
-		}
-		return u, nil
 	}
-	listen, err := a.listenAddress()
-	if err != nil {
-		return nil, err
-	}
-	return &url.URL{Scheme: "http", Host: reachable(listen)}, nil
-}
-
-// listenAddress is what a daemon with the same surroundings listens on.
-func (a *app) listenAddress() (string, error) {
-	if listen := a.Getenv("CRONLATCH_LISTEN"); listen != "" {
-		return listen, nil
-	}
-	path, named := a.configPath()
-	if _, err := os.Stat(path); err != nil && !named {
-		return defaultListen, nil
-	}
-	config, err := a.loadFile(path)
-	if err != nil {
-		return "", err
-	}
-	return config.Listen, nil
-}
-
-// reachable is an address to connect to for one to listen on: 0.0.0.0 and an empty host are every address.
-func reachable(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return listen
-	}
-	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
+	return a.ownServer(cacert)
 }
 
 // answerLimit bounds what is read of an answer.
 const answerLimit = 64 << 10
 
-func (a *app) askHealth(ctx context.Context, address string) error {
+func (a *app) askHealth(ctx context.Context, s *server, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	address := s.at(path)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL.JoinPath(path).String(), http.NoBody)
 	if err != nil {
 		return usage("%q is not an address: %w", address, err)
 	}
-	// No proxy: the daemon is on this machine, and HTTP_PROXY must not send the question elsewhere.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := s.Client.Do(request)
 	if err != nil {
 		return fail(exitUnavailable, "no answer from %s: %w", address, err).withHint("is `cronlatch serve` running?")
 	}

@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronlatch/cronlatch/configs"
 	"github.com/cronlatch/cronlatch/internal/audit"
+	"github.com/cronlatch/cronlatch/internal/auth"
 	"github.com/cronlatch/cronlatch/internal/daemon"
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/locking"
@@ -43,6 +44,7 @@ func (a *app) serveCommand() *cobra.Command {
 	for _, k := range serveKeys() {
 		f.keys[k.key] = flags.String(k.flag, "", k.help)
 	}
+	flags.Lookup("behind-proxy").NoOptDefVal = "true"
 	return cmd
 }
 
@@ -50,7 +52,12 @@ type serveKey struct{ key, flag, help string }
 
 func serveKeys() []serveKey {
 	return []serveKey{
-		{"listen", "listen", "address of the HTTP listener (default 127.0.0.1:8420)"},
+		{"listen", "listen", "address of the HTTP listener, host:port or unix:PATH (default 127.0.0.1:8420)"},
+		{"auth", "auth", "none lets everybody in who can reach the listener; tokens is the default"},
+		{"auth.token_file", "token-file", "where the generated admin token is kept (default cronlatch.token beside the configuration)"},
+		{"tls.cert", "tls-cert", "file with the listener's certificate and its chain, PEM"},
+		{"tls.key", "tls-key", "file with the certificate's private key, PEM"},
+		{"behind_proxy", "behind-proxy", "a proxy in front of the listener ends TLS"},
 		{"capacity", "capacity", "how many runs at a time"},
 		{"drain_timeout", "drain-timeout", "what running jobs get at the end before they are stopped"},
 		{"lock.ttl", "lock-ttl", "how long a lock lives without renewal"},
@@ -74,9 +81,6 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err = onlyLoopback(config.Listen); err != nil {
-		return err
-	}
 	target, err := a.targetOf(config)
 	if err != nil {
 		return err
@@ -93,8 +97,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	d, err := daemon.New(daemon.Options{
 		Config: config, Target: target, Replica: replica, Version: buildVersion().Version, Dir: config.Dir, Getenv: a.Getenv,
 		Log: log, Audit: audit.New(zapSink(a.Stdout)),
-		Started: a.sayStarted,
+		Login: a.sayLogin, Started: a.sayStarted,
 	})
+	if exposed, ok := errors.AsType[*daemon.ExposedError](err); ok {
+		return fail(exitConfig, "%w", exposed).withHint("%s", exposed.Remedy)
+	}
 	if err != nil {
 		return err
 	}
@@ -129,29 +136,41 @@ func (a *app) untilTheEnd(ctx context.Context, d *daemon.Daemon) error {
 func (a *app) sayStarting(config *configs.Config, target database.Target, replica string) {
 	a.say("replica %s with %s of %s", replica, counted(len(config.Jobs), "job"), config.Path)
 	a.say("the state is in %s", target)
+	if config.Auth.None && !strings.HasPrefix(config.Listen, "unix:") {
+		a.say("warning: auth: none lets every user of this machine take, release and force locks")
+	}
 	if os.Geteuid() == 0 {
 		a.say("warning: this daemon runs as root, and so do its jobs")
 	}
 }
 
-func (a *app) sayStarted(addr string, weaknesses []string) {
+func (a *app) sayStarted(url string, weaknesses []string) {
 	for _, w := range weaknesses {
 		a.say("weaker here: %s", w)
 	}
-	a.say("ready at http://%s", addr)
+	a.say("ready at %s", url)
 }
 
-// onlyLoopback refuses what would let others reach a listener that asks nobody who they are.
-func onlyLoopback(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fail(exitConfig, "listen: %q is not host:port", listen)
+// sayLogin says how to get in. This is the one place where a token is shown, and only when it was just made; the log and the
+// audit never see it.
+func (a *app) sayLogin(l daemon.Login) {
+	const another = "`cronlatch token create NAME --role admin` makes one"
+	switch {
+	case l.Err != nil:
+		a.say("no admin token was made: %v", l.Err)
+		a.say("%s, or --token-file names a place that can be written", another)
+	case l.State == auth.AdminCreated:
+		a.say("the admin token, shown this once and kept in %s: %s", l.Path, l.Token)
+	case l.State == auth.AdminHere:
+		a.say("log in with the token in %s", l.Path)
+	case l.State == auth.AdminElsewhere:
+		a.say("the admin token is kept by the replica or host that was first; %s", another)
+	case l.State == auth.AdminRevoked:
+		a.say("the generated admin token is revoked; %s", another)
 	}
-	if addr, err := netip.ParseAddr(host); host == "localhost" || err == nil && addr.Unmap().IsLoopback() {
-		return nil
+	if l.Loose {
+		a.say("warning: others on this machine can read %s", l.Path)
 	}
-	return fail(exitConfig, "listen: %s can be reached from other machines, and this version has no authentication yet", listen).
-		withHint("listen on 127.0.0.1 (any port) or [::1]; `cronlatch health` works inside a container")
 }
 
 // replicaName is the name for people; it must not be able to forge a line anywhere.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -39,9 +38,11 @@ type Options struct {
 	Getenv     func(string) string
 	Log        *zap.Logger
 	Audit      *zap.Logger
-	// Started is called once, when the first tick can begin: with the listener's address and what is weaker on this
-	// platform than the guarantees say. Optional.
-	Started func(addr string, weaknesses []string)
+	// Started is called once, when the first tick can begin: with the listener's URL (http://127.0.0.1:8420, https://...,
+	// unix:/path) and what is weaker on this platform than the guarantees say. Optional.
+	Started func(url string, weaknesses []string)
+	// Login is called once before Started, unless the configuration says who may log in. Optional.
+	Login func(Login)
 }
 
 // Daemon is one replica.
@@ -52,10 +53,13 @@ type Daemon struct {
 	state   atomic.Value // string: why the replica is not ready; empty when it is
 }
 
-// New returns a daemon that is not running yet.
+// New returns a daemon that is not running yet. The error is an *ExposedError when it may not listen where it should.
 func New(o Options) (*Daemon, error) {
 	if o.Config == nil || o.Log == nil || o.Audit == nil || o.Getenv == nil {
 		return nil, errors.New("daemon: Config, Getenv, Log and Audit are required")
+	}
+	if err := checkExposure(o.Config); err != nil {
+		return nil, err
 	}
 	d := &Daemon{o: o, hurry: make(chan struct{})}
 	d.state.Store("starting")
@@ -73,9 +77,13 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	defer closing(&err, "the database", db.Close)
 
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", d.o.Config.Listen)
+	handler, err := d.handler(db)
 	if err != nil {
-		return fmt.Errorf("listening on %s: %w", d.o.Config.Listen, err)
+		return err
+	}
+	front, err := listen(ctx, d.o.Config, d.o.Log)
+	if err != nil {
+		return err
 	}
 	// Whatever ends the work ends the listener, and the other way round.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -86,14 +94,14 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	background.Go(func() {
-		if serr := httpapi.Serve(life, listener, httpapi.New(httpapi.Options{Logger: d.o.Log, Ready: d.ready(db)})); serr != nil {
+		if serr := httpapi.Serve(life, front, handler); serr != nil {
 			stop(fmt.Errorf("serving HTTP: %w", serr))
 		}
 	})
 	if err := d.prepare(ctx, db); err != nil {
 		return d.cause(ctx, err)
 	}
-	return d.cause(ctx, d.work(ctx, db, listener.Addr().String()))
+	return d.cause(ctx, d.work(ctx, db, front.url))
 }
 
 // cause is err, or what ended ctx when that was not the caller.
@@ -117,22 +125,25 @@ func (d *Daemon) databaseOptions() database.Options {
 	}
 }
 
-// prepare waits for the database and brings its schema up.
+// prepare waits for the database, brings its schema up, and makes the admin token.
 func (d *Daemon) prepare(ctx context.Context, db *database.DB) error {
 	for {
 		if err := db.Wait(ctx, d.o.Log); err != nil {
 			return err
 		}
 		err := migrations.Up(ctx, db.Main)
+		if err == nil {
+			err = d.login(ctx, db)
+		}
 		if err == nil || !database.Unavailable(err) {
 			return err
 		}
-		d.o.Log.Warn("the database went away during the migration", zap.Error(err))
+		d.o.Log.Warn("the database went away while it was prepared", zap.Error(err))
 	}
 }
 
 // work runs the replica on a database that is ready.
-func (d *Daemon) work(ctx context.Context, db *database.DB, addr string) (err error) {
+func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err error) {
 	sup, err := supervisor.Start(supervisor.Options{Executable: d.o.Executable, Logger: d.o.Log, Name: d.o.Replica})
 	if err != nil {
 		return fmt.Errorf("starting the supervisor: %w", err)
@@ -145,7 +156,7 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, addr string) (err er
 	}
 	var sched *scheduler.Scheduler
 	keeper, err := locking.NewKeeper(locking.KeeperConfig{
-		Store: &sameFile{store, db.CheckFile}, TTL: d.o.Config.Lock.TTL, Logger: d.o.Log, Audit: d.o.Audit,
+		Store: &sameFile{Store: store, check: db.CheckFile}, TTL: d.o.Config.Lock.TTL, Logger: d.o.Log, Audit: d.o.Audit,
 		Fields:      []zap.Field{audit.Actor(audit.ActorReplica, d.o.Replica), audit.Replica(d.o.Replica)},
 		OnClockStep: func(step time.Duration) { sched.ClockStepped(step) },
 	})
@@ -160,6 +171,7 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, addr string) (err er
 	defer wg.Wait()
 	defer stopKeeping() // after the scheduler: locks are renewed until the last run has ended
 	wg.Go(func() { _ = keeper.Run(keeping) })
+	wg.Go(func() { d.purger(store).run(keeping) })
 	wg.Go(func() {
 		select {
 		case <-d.hurry:
@@ -170,7 +182,7 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, addr string) (err er
 	context.AfterFunc(ctx, func() { d.state.Store("draining") })
 	d.state.Store("")
 	if d.o.Started != nil {
-		d.o.Started(addr, sup.Weaknesses())
+		d.o.Started(url, sup.Weaknesses())
 	}
 	return sched.Run(ctx)
 }
@@ -215,20 +227,6 @@ func closing(err *error, what string, f func() error) {
 	if cerr := f(); cerr != nil {
 		*err = errors.Join(*err, fmt.Errorf("closing %s: %w", what, cerr))
 	}
-}
-
-// sameFile renews only while the SQLite file that was opened is still the one at its path. A renewal in a deleted file
-// would succeed for ever, while a replica that starts later works in a new one.
-type sameFile struct {
-	locking.Store
-	check func(context.Context) error
-}
-
-func (s *sameFile) Renew(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
-	if err := s.check(ctx); err != nil {
-		return nil, err
-	}
-	return s.Store.Renew(ctx, claims)
 }
 
 var _ scheduler.Process = (*process)(nil)
