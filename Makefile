@@ -3,6 +3,7 @@
 WITHPG := go run ./internal/pgserver/withpg --
 BENCHTIME ?= 1s
 FUZZTIME ?= 30s
+STORM ?= 60s
 
 .DEFAULT_GOAL := help
 
@@ -28,6 +29,22 @@ test: ## run all tests beside a private PostgreSQL server, installed first where
 race: ## run all tests with the race detector
 	scripts/test-deps race
 	$(WITHPG) go test -race -shuffle=on -timeout 30m ./...
+
+# The test left out counts the server's processes, and a pooler has its own number of them.
+.PHONY: test-pooler
+test-pooler: ## run the tests that use PostgreSQL through PgBouncer in transaction mode
+	scripts/test-deps
+	go run ./internal/pgserver/withpg -bouncer -- go test -count=1 -shuffle=on -skip '^TestPostgresIsLinearizable$$' -timeout 20m $$(scripts/postgres-packages)
+
+.PHONY: test-time-zones
+test-time-zones: ## run the tests that deal with the database's times in four time zones
+	scripts/test-deps
+	scripts/test-time-zones
+
+.PHONY: storm
+storm: ## let 100 clients fight for one lock, and for 200, directly and through PgBouncer (STORM=60s each)
+	scripts/test-deps
+	CRONLATCH_STORM=$(STORM) go test -count=1 -v -run '^TestPostgresStorm$$' -timeout 60m ./locking
 
 .PHONY: bench
 bench: ## run the benchmarks (BENCHTIME=1s)

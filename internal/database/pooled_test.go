@@ -77,6 +77,8 @@ func TestContractPoolerSharesSessions(t *testing.T) {
 			require.NoError(t, tx.Commit())
 		}
 		assert.Equal(t, before, settingsOf(t, other), "ours left nothing behind")
+		unnamed := open(t, b.URL(), o).Main.DB
+		assert.Contains(t, settingsOf(t, unnamed), ` "$user", public on`, "the server's own default, and a durable commit")
 	})
 	direct := open(t, s.URL()+"&search_path=a", database.Options{StatementTimeout: 2 * time.Second}).Main.DB
 	assert.Equal(t, "1800ms 1s 2s 200ms read committed ISO, DMY off off a on", settingsOf(t, direct), "without a pooler")

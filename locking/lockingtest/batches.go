@@ -60,6 +60,9 @@ func batchOrder(f *fixture) {
 		busy := slices.Index(all, mixed[i])%4 == 1
 		assert.Equal(f, mixed[i], res.Record.Resource)
 		assert.Equal(f, !busy, res.Acquired)
+		if busy && f.remote() {
+			continue // the holder's token is not told
+		}
 		assert.False(f, tokens[res.Record.FencingToken], "no two grants have one token")
 		tokens[res.Record.FencingToken] = true
 	}
@@ -125,14 +128,17 @@ func batchBounds(f *fixture) {
 		_, err := f.Store.Acquire(f.ctx, []locking.AcquireRequest{{Resource: "b", Owner: "A", TTL: ttl, Grace: grace}})
 		require.ErrorIsf(f, err, locking.ErrInvalid, "grace %s", grace)
 	}
-	sameRow(f.T, a, f.mustGet("a"))
+	f.sameRow(a, f.mustGet("a"))
 	longest := f.try(locking.AcquireRequest{Resource: "long", Owner: "A", TTL: locking.MaxTTL, Grace: locking.MaxGrace})
 	assert.WithinDuration(f, longest.Record.AcquiredAt.Add(locking.MaxTTL), longest.Record.ExpiresAt, time.Second)
 }
 
 // batchOpposite lets batches over the same names meet in opposite orders, as acquire, renewal and release.
 func batchOpposite(f *fixture) {
-	const rounds = 15
+	rounds := 15
+	if f.remote() {
+		rounds = 3 // each is 90 requests
+	}
 	ascending := names(30)
 	descending := slices.Clone(ascending)
 	slices.Reverse(descending)
@@ -159,7 +165,10 @@ func batchOpposite(f *fixture) {
 }
 
 func batchLarge(f *fixture) {
-	const n = 3000
+	n := 3000
+	if f.remote() {
+		n = 300 // each is three requests
+	}
 	all := make([]string, n)
 	for i := range all {
 		all[i] = "large/" + locking.NewOwner()

@@ -19,6 +19,9 @@ type Backend struct {
 	Age func(t *testing.T, resource string, d time.Duration)
 	// Reopen returns the store as it is after a restart of everything that can restart.
 	Reopen func(t *testing.T) locking.Store
+	// Behind is the store that Store asks through a server; nil when Store is the table itself. What the protocol cannot
+	// say (package httplock lists it) is then not asked of Store: the contract is otherwise the same.
+	Behind locking.Store
 }
 
 // Run checks that the store keeps the contract of locking.Store. open returns an empty one for each call.
@@ -63,6 +66,9 @@ func (f *fixture) try(req locking.AcquireRequest) locking.AcquireResult {
 	f.Helper()
 	if req.TTL == 0 {
 		req.TTL = ttl
+	}
+	if f.remote() {
+		req.Grace = 0 // the server's own is in force
 	}
 	res, err := f.Store.Acquire(f.ctx, []locking.AcquireRequest{req})
 	require.NoError(f, err)
@@ -112,7 +118,7 @@ func (f *fixture) mustRelease(r locking.Record) {
 func (f *fixture) mustForce(r locking.Record, immediate bool) {
 	f.Helper()
 	_, err := f.Store.ForceRelease(f.ctx, locking.Force{
-		Resource: r.Resource, FencingToken: r.FencingToken, Immediate: immediate,
+		Resource: r.Resource, FencingToken: r.FencingToken, Immediate: immediate, Reason: why,
 	})
 	require.NoError(f, err)
 }
@@ -141,11 +147,11 @@ func claimOf(r locking.Record) locking.Claim {
 }
 
 // sameRow compares two views of one row, apart from when they were read.
-func sameRow(t *testing.T, want, got locking.Record) {
-	t.Helper()
-	assert.JSONEq(t, string(want.Metadata), string(got.Metadata))
+func (f *fixture) sameRow(want, got locking.Record) {
+	f.Helper()
+	assert.JSONEq(f, string(want.Metadata), string(got.Metadata))
 	want.Metadata, got.Metadata, want.Now, got.Now = nil, nil, time.Time{}, time.Time{}
-	assert.Equal(t, want, got)
+	assert.Equal(f, want, got)
 }
 
 func names(n int) []string {

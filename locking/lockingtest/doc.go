@@ -1,6 +1,7 @@
 // Package lockingtest holds what tests of locks need, for this project and for users of package locking:
 //
-//   - Run, the conformance suite that every locking.Store must pass. It is the contract in executable form;
+//   - Run, the conformance suite that every locking.Store must pass. It is the contract in executable form. A store that
+//     asks a server says so (Backend.Behind), and is not asked for what the protocol cannot say;
 //   - NewMemory, a store in memory that passes it. It takes a clock, so it works inside a testing/synctest bubble,
 //     where a lease of an hour expires in no time;
 //   - Record, which notes what a store answered and checks it afterwards against the promises (exclusive in the record,

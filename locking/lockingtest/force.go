@@ -29,27 +29,32 @@ func purgeCases() []testCase {
 
 func forcedWaits(f *fixture) {
 	a := f.mustAcquire("a", "A")
-	r, err := f.Store.ForceRelease(f.ctx, locking.Force{Resource: "a", FencingToken: a.FencingToken})
+	r, err := f.Store.ForceRelease(f.ctx, locking.Force{Resource: "a", FencingToken: a.FencingToken, Reason: why})
 	require.NoError(f, err)
-	require.NotNil(f, r.ReleasedAt)
-	assert.Equal(f, a.ExpiresAt, r.ExpiresAt)
-	assert.True(f, r.Forced())
-	assert.True(f, f.mustGet("a").Live())
+	if !f.remote() {
+		require.NotNil(f, r.ReleasedAt)
+		assert.Equal(f, a.ExpiresAt, r.ExpiresAt)
+		assert.True(f, r.Forced())
+		f.sameRow(r, f.mustGet("a"))
+	}
+	r = f.mustGet("a")
+	assert.True(f, r.Live())
 	_, err = f.renew(claimOf(a))
 	require.ErrorIs(f, err, locking.ErrLost, "the holder learns of it at its next beat")
-	assert.Equal(f, "A", f.mustBeBusy("a", "B").Owner)
+	f.sameHolder(r, f.mustBeBusy("a", "B"))
 	own := f.mustBeBusy("a", "A")
 	assert.Equal(f, a.ExpiresAt, own.ExpiresAt, "not even the old owner extends it")
 	f.mustForce(a, false) // again changes nothing
-	sameRow(f.T, r, f.mustGet("a"))
+	f.sameRow(r, f.mustGet("a"))
 	f.expire("a")
 	res := f.try(locking.AcquireRequest{Resource: "a", Owner: "B"})
 	assert.True(f, res.Acquired)
-	assert.True(f, res.Takeover, "nobody confirmed that the holder stopped")
+	f.is(res, takeover) // nobody confirmed that the holder stopped
 	assert.Nil(f, res.Record.ReleasedAt)
 }
 
 func forcedHasGrace(f *fixture) {
+	f.onlyOnTheTable("the grace is the server's")
 	f.mustForce(f.mustAcquire("a", "A"), false)
 	f.expire("a")
 	for _, owner := range []string{"A", "B"} {
@@ -66,7 +71,7 @@ func forcedIsReleased(f *fixture) {
 	f.mustRelease(a)
 	res := f.try(locking.AcquireRequest{Resource: "a", Owner: "B", Grace: time.Hour})
 	assert.True(f, res.Acquired, "the holder said that it stopped")
-	assert.False(f, res.Takeover)
+	f.is(res, plain)
 }
 
 func forcedAtOnce(f *fixture) {
@@ -79,18 +84,18 @@ func forcedAtOnce(f *fixture) {
 	require.ErrorIs(f, err, locking.ErrLost)
 	res := f.try(locking.AcquireRequest{Resource: "a", Owner: "B", Grace: time.Hour})
 	assert.True(f, res.Acquired)
-	assert.False(f, res.Takeover)
+	f.is(res, plain)
 }
 
 func forceRefused(f *fixture) {
 	force := func(token int64) error {
-		_, err := f.Store.ForceRelease(f.ctx, locking.Force{Resource: "a", FencingToken: token, Immediate: true})
+		_, err := f.Store.ForceRelease(f.ctx, locking.Force{Resource: "a", FencingToken: token, Immediate: true, Reason: why})
 		return err
 	}
 	require.ErrorIs(f, force(1), locking.ErrNotFound)
 	a := f.mustAcquire("a", "A")
 	require.ErrorIs(f, force(a.FencingToken+1), locking.ErrStaleToken)
-	sameRow(f.T, a, f.mustGet("a"))
+	f.sameRow(a, f.mustGet("a"))
 	f.expire("a")
 	require.ErrorIs(f, force(a.FencingToken), locking.ErrNotFound)
 	require.ErrorIs(f, force(0), locking.ErrInvalid, "a force names the grant that it ends")
@@ -105,7 +110,7 @@ func purges(f *fixture) {
 		f.Age(f.T, name, 2*time.Hour)
 	}
 	for _, want := range []int{3, 2, 0} {
-		n, err := f.Store.Purge(f.ctx, time.Hour, 3)
+		n, err := f.table().Purge(f.ctx, time.Hour, 3)
 		require.NoError(f, err)
 		assert.Equal(f, want, n)
 	}
@@ -123,7 +128,7 @@ func purgeKeeps(f *fixture) {
 	f.mustForce(forced, false)
 	expired := f.mustAcquire("expired", "A")
 	f.Age(f.T, "expired", ttl+30*time.Second)
-	n, err := f.Store.Purge(f.ctx, time.Minute, 100)
+	n, err := f.table().Purge(f.ctx, time.Minute, 100)
 	require.NoError(f, err)
 	assert.Zero(f, n)
 	assert.Equal(f, live.ID, f.mustGet("live").ID)
@@ -137,7 +142,7 @@ func purgeBounds(f *fixture) {
 		age   time.Duration
 		limit int
 	}{{59 * time.Second, 1}, {-time.Hour, 1}, {time.Hour, 0}, {time.Hour, -1}, {time.Hour, locking.MaxPurge + 1}} {
-		_, err := f.Store.Purge(f.ctx, c.age, c.limit)
+		_, err := f.table().Purge(f.ctx, c.age, c.limit)
 		require.ErrorIs(f, err, locking.ErrInvalid)
 	}
 }
