@@ -7,7 +7,7 @@ package locking
 //   - Durations are multiples of an interval of a microsecond. The difference of two timestamps would be '1 day' at 24
 //     hours, and adding a day to a time is 23 hours once a year.
 //   - Rows are locked in ascending order of their resources. An UPDATE's own order is its plan's.
-//   - What is variable is one JSON argument: bun inlines arguments into the statement's text.
+//   - What is variable is an argument, and a batch is one: the few texts that there are can be prepared.
 const pgColumns = `
 	l.id, l.resource, l.owner, l.principal, l.fencing_token,
 	(extract(epoch FROM l.acquired_at) * 1000000)::bigint AS acquired,
@@ -26,7 +26,7 @@ const pgColumns = `
 const pgAcquire = `
 WITH q AS MATERIALIZED (
 	SELECT r, o, p, t * interval '1 microsecond' AS ttl, g * interval '1 microsecond' AS grace, m::json AS m
-	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, p text, t bigint, g bigint, m text)
+	FROM jsonb_to_recordset($1::jsonb) AS x (r text, o text, p text, t bigint, g bigint, m text)
 ), won AS (
 	INSERT INTO distributed_locks AS l (resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, metadata)
 	SELECT r, o, p, nextval('fencing_tokens'), now.at, now.at, now.at + ttl, m
@@ -56,7 +56,7 @@ WITH q AS MATERIALIZED (
 		metadata = EXCLUDED.metadata
 	WHERE (` + pgSameHolder + ` AND l.released_at IS NULL)
 	OR COALESCE(l.released_at >= l.expires_at, false)
-	OR l.expires_at + COALESCE((?1::jsonb ->> EXCLUDED.resource)::bigint, 0) * interval '1 microsecond'
+	OR l.expires_at + COALESCE(($2::jsonb ->> EXCLUDED.resource)::bigint, 0) * interval '1 microsecond'
 		<= clock_timestamp()
 	RETURNING current_setting('cronlatch.replaced', true) AS replaced, ` + pgColumns + `
 )
@@ -72,7 +72,7 @@ WHERE NOT EXISTS (SELECT FROM won WHERE won.resource = q.r)`
 const pgChange = `
 WITH q AS MATERIALIZED (
 	SELECT r, o, p, k, t * interval '1 microsecond' AS ttl
-	FROM jsonb_to_recordset(?0::jsonb) AS x (r text, o text, p text, k bigint, t bigint)
+	FROM jsonb_to_recordset($1::jsonb) AS x (r text, o text, p text, k bigint, t bigint)
 ), held AS MATERIALIZED (
 	SELECT l.id, q.ttl
 	FROM q JOIN distributed_locks AS l ON l.resource = q.r
@@ -114,34 +114,34 @@ const (
 const pgForce = `
 WITH held AS MATERIALIZED (
 	SELECT l.id FROM distributed_locks AS l
-	WHERE l.resource = ?0 AND l.fencing_token = ?1 AND ` + pgLive + `
+	WHERE l.resource = $1::text AND l.fencing_token = $2::bigint AND ` + pgLive + `
 	FOR UPDATE
 ), locked AS MATERIALIZED (
 	SELECT id, clock_timestamp() AS at FROM held
 ), done AS (
 	UPDATE distributed_locks AS l SET
-		released_at = CASE WHEN ?2 THEN locked.at ELSE COALESCE(l.released_at, locked.at) END,
-		expires_at = CASE WHEN ?2 THEN locked.at ELSE l.expires_at END
+		released_at = CASE WHEN $3::boolean THEN locked.at ELSE COALESCE(l.released_at, locked.at) END,
+		expires_at = CASE WHEN $3::boolean THEN locked.at ELSE l.expires_at END
 	FROM locked WHERE l.id = locked.id AND l.expires_at > locked.at
-	RETURNING CASE WHEN ?2 THEN ` + pgWake + ` END, ` + pgColumns + `
+	RETURNING CASE WHEN $3::boolean THEN ` + pgWake + ` END, ` + pgColumns + `
 ), noted AS (
 	INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, resource, owner, fencing_token, replica, reason, detail)
-	SELECT clock_timestamp(), 'lock.force_release', 'success', 'user', ?3, resource, owner, fencing_token, ?5, ?4,
-		jsonb_build_object('immediate', ?2)
+	SELECT clock_timestamp(), 'lock.force_release', 'success', 'user', $4::text, resource, owner, fencing_token, $6::text, $5::text,
+		jsonb_build_object('immediate', $3::boolean)
 	FROM done
 )
 SELECT true, done.* FROM done
 UNION ALL
 SELECT false, NULL, ` + pgColumns + `
-FROM distributed_locks AS l WHERE l.resource = ?0 AND NOT EXISTS (SELECT FROM done)`
+FROM distributed_locks AS l WHERE l.resource = $1::text AND NOT EXISTS (SELECT FROM done)`
 
 const (
 	pgLook = `SELECT false, NULL, ` + pgColumns + ` FROM distributed_locks AS l
-WHERE l.resource IN (SELECT jsonb_array_elements_text(?0::jsonb))`
+WHERE l.resource IN (SELECT jsonb_array_elements_text($1::jsonb))`
 
 	pgList = `SELECT false, NULL, ` + pgColumns + ` FROM distributed_locks AS l
-WHERE l.resource BETWEEN ?0 AND ?1 AND l.resource > ?2 AND (?3 = '' OR l.owner = ?3) AND %s
-ORDER BY l.resource LIMIT ?4`
+WHERE l.resource BETWEEN $1::text AND $2::text AND l.resource > $3::text AND ($4::text = '' OR l.owner = $4::text) AND %s
+ORDER BY l.resource LIMIT $5::bigint`
 
 	pgAbandoned = `l.expires_at <= clock_timestamp() AND l.released_at IS NULL`
 
@@ -149,16 +149,16 @@ ORDER BY l.resource LIMIT ?4`
 	pgPurge = `
 WITH old AS MATERIALIZED (
 	SELECT l.id FROM distributed_locks AS l
-	WHERE GREATEST(l.expires_at, l.released_at) < clock_timestamp() - ?0 * interval '1 microsecond'
+	WHERE GREATEST(l.expires_at, l.released_at) < clock_timestamp() - $1::bigint * interval '1 microsecond'
 	AND l.fencing_token <= (SELECT last_value FROM fencing_tokens)
-	ORDER BY l.resource LIMIT ?1
+	ORDER BY l.resource LIMIT $2::bigint
 	FOR UPDATE SKIP LOCKED
 )
 DELETE FROM distributed_locks AS l USING old WHERE l.id = old.id`
 
 	pgWait = `
 INSERT INTO lock_waiters AS w (resource, until)
-VALUES (?0, clock_timestamp() + ?1 * interval '1 microsecond')
+VALUES ($1::text, clock_timestamp() + $2::bigint * interval '1 microsecond')
 ON CONFLICT (resource) DO UPDATE SET until = EXCLUDED.until WHERE w.until < EXCLUDED.until`
 
 	pgPurgeWaiters = `DELETE FROM lock_waiters WHERE until < clock_timestamp() - interval '1 minute'`

@@ -1,6 +1,7 @@
 package locking_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -64,11 +65,18 @@ func walPosition(t *testing.T, db *bun.DB) (lsn string) {
 	return lsn
 }
 
-// plan returns the nodes of a query's plan with what they read.
-func plan(t *testing.T, db *bun.DB, query string) (nodes []string) {
+// plan returns the nodes of the plan that a prepared statement keeps, with what they read.
+func plan(t *testing.T, db bun.IDB, s locking.Statement) (nodes []string) {
 	t.Helper()
 	var text string
-	require.NoError(t, db.QueryRowContext(t.Context(), `EXPLAIN (FORMAT JSON) `+query).Scan(&text))
+	for _, query := range []string{`SET LOCAL plan_cache_mode = force_generic_plan`, `PREPARE planned AS ` + s.Text} {
+		_, err := db.ExecContext(t.Context(), query)
+		require.NoError(t, err)
+	}
+	explain := `EXPLAIN (FORMAT JSON) EXECUTE planned(` + strings.Join(s.Args, ", ") + `)`
+	require.NoError(t, db.QueryRowContext(t.Context(), explain).Scan(&text))
+	_, err := db.ExecContext(t.Context(), `DEALLOCATE planned`)
+	require.NoError(t, err)
 	var out []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(text), &out))
 	var walk func(v any)
@@ -101,7 +109,11 @@ func TestPostgresStatementsUseTheIndex(t *testing.T) {
 		SELECT 'many ' || n, 'A', n, now(), now(), now() + interval '1 hour' FROM generate_series(1, 50000) AS n`)
 	exec(t, db, `ANALYZE distributed_locks`)
 	for name, query := range locking.PostgresStatements(`[{"r":"many 7","o":"A","p":"","k":7,"t":60000000,"g":0,"m":"{}"}]`) {
-		nodes := plan(t, db, db.QueryGen().FormatQuery(query.Text, query.Args...))
+		var nodes []string
+		require.NoError(t, db.RunInTx(t.Context(), nil, func(_ context.Context, tx bun.Tx) error {
+			nodes = plan(t, tx, query)
+			return nil
+		}))
 		assert.Contains(t, strings.Join(nodes, "\n"), "distributed_locks", name)
 		for _, n := range nodes {
 			assert.NotContains(t, n, "Seq Scan distributed_locks", "%s: %v", name, nodes)

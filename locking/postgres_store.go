@@ -12,7 +12,12 @@ type postgres struct{ session }
 
 const pgUnit = time.Microsecond
 
-func newPostgres(db bun.IDB) *postgres { return &postgres{newSession(db, pgUnit)} }
+// newPostgres works on what native knows.
+func newPostgres(db bun.IDB) *postgres {
+	s := newSession(db, pgUnit)
+	s.run = native(db)
+	return &postgres{s}
+}
 
 func (s *postgres) Acquire(ctx context.Context, reqs []AcquireRequest) ([]AcquireResult, error) {
 	first, err := s.tryAcquire(ctx, reqs)
@@ -247,10 +252,10 @@ func (s *postgres) ForceRelease(ctx context.Context, f Force) (Record, error) {
 }
 
 func (s *postgres) Purge(ctx context.Context, olderThan time.Duration, limit int) (int, error) {
-	if _, err := s.db.ExecContext(ctx, pgPurgeWaiters); err != nil {
+	if _, err := s.exec(ctx, pgPurgeWaiters); err != nil {
 		return 0, fmt.Errorf("locking: purge the waiters: %w", err)
 	}
-	res, err := s.db.ExecContext(ctx, pgPurge, olderThan.Microseconds(), limit)
+	res, err := s.exec(ctx, pgPurge, olderThan.Microseconds(), limit)
 	return purgeAnswer(res, err)
 }
 

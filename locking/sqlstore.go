@@ -23,6 +23,9 @@ import (
 func NewStore(db bun.IDB) (Store, error) {
 	switch name := db.Dialect().Name(); name {
 	case dialect.PG:
+		if native(db) == nil {
+			return nil, invalid("database: %T is none of *bun.DB, bun.Conn and bun.Tx", db)
+		}
 		return Checked(newPostgres(db)), nil
 	case dialect.SQLite:
 		return Checked(newSQLite(db)), nil
@@ -117,20 +120,47 @@ type row struct {
 // session is a database, or a transaction in it, and how it keeps time.
 type session struct {
 	db   bun.IDB
+	run  runner // what statements with arguments are given to
 	unit time.Duration
 	tx   bool // db is the caller's transaction
 }
 
+// runner is database/sql's half of a bun.IDB.
+type runner interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
 func newSession(db bun.IDB, unit time.Duration) session {
 	_, tx := db.(bun.Tx)
-	return session{db, unit, tx}
+	return session{db, db, unit, tx}
+}
+
+// exec runs a statement without an answer.
+func (s session) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return s.run.ExecContext(ctx, query, args...)
+}
+
+// native is what is below bun, which would write the arguments into the text; the driver may prepare statements that come
+// to it with arguments.
+func native(db bun.IDB) runner {
+	switch db := db.(type) {
+	case *bun.DB:
+		return db.DB
+	case bun.Conn:
+		return db.Conn
+	case bun.Tx:
+		return db.Tx
+	default:
+		return nil
+	}
 }
 
 // query runs a statement whose columns are
 // done, replaced, id, resource, owner, principal, fencing_token, acquired_at, renewed_at, expires_at, released_at, metadata, now;
 // times are integers in the database's unit, so that no session's TimeZone or DateStyle can change them.
 func (s session) query(ctx context.Context, query string, args ...any) (_ []row, err error) {
-	rows, err := s.db.QueryContext(ctx, query, args...)
+	rows, err := s.run.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,8 @@ type AcquireResult struct {
 	Takeover bool
 	// Extended says that the owner already held the lock: same token, new expiry, new AcquiredAt.
 	Extended bool
-	// Record is the row after a grant, else the holder's row. An empty Owner: the holder went away in between.
+	// Record is the row after a grant, else the holder's row. An empty Owner: the holder went away in between, or a server
+	// does not tell it.
 	Record Record
 }
 

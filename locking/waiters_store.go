@@ -28,7 +28,7 @@ func AnnounceWaiter(ctx context.Context, db bun.IDB, resource string, d time.Dur
 	if db.Dialect().Name() != dialect.PG {
 		return nil
 	}
-	if _, err := db.ExecContext(ctx, pgWait, resource, units(d, pgUnit)); err != nil {
+	if _, err := newPostgres(db).exec(ctx, pgWait, resource, units(d, pgUnit)); err != nil {
 		return fmt.Errorf("locking: announce a waiter for %q: %w", resource, err)
 	}
 	return nil

@@ -8,17 +8,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/locking"
 )
 
 func (a *app) locksCommand() *cobra.Command {
-	return groupCommand("locks", "Look at the locks", "  $ cronlatch locks list", a.locksListCommand())
+	return groupCommand("locks", "Look at the locks, and release them", "  $ cronlatch locks list\n  $ cronlatch locks show deploy",
+		a.locksListCommand(), a.locksShowCommand(), a.locksReleaseCommand())
 }
 
 func (a *app) locksListCommand() *cobra.Command {
 	var format output.Format
+	var server string
 	filter := locking.ListFilter{State: locking.StateHeld}
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -29,8 +30,8 @@ func (a *app) locksListCommand() *cobra.Command {
 			if filter.Limit < 1 || filter.Limit > maxList {
 				return usage("--limit must be between 1 and %d", maxList)
 			}
-			return a.withDatabase(cmd.Context(), func(ctx context.Context, db *database.DB) error {
-				return a.listLocks(ctx, db, filter, format)
+			return a.withLocks(cmd.Context(), server, func(ctx context.Context, b lockBackend) error {
+				return a.listLocks(ctx, b.store, filter, format)
 			})
 		},
 	}
@@ -39,15 +40,12 @@ func (a *app) locksListCommand() *cobra.Command {
 	flags.StringVar(&filter.Owner, "owner", "", "only locks of this owner")
 	flags.Var(choice[locking.State]{&filter.State, []locking.State{locking.StateHeld, locking.StateExpired}}, "state", "held, or left behind by an owner that is gone")
 	flags.IntVar(&filter.Limit, "limit", 1000, "how many at most")
+	addServer(cmd, &server)
 	addOutput(cmd, &format, listFormats()...)
 	return cmd
 }
 
-func (a *app) listLocks(ctx context.Context, db *database.DB, filter locking.ListFilter, format output.Format) error {
-	store, err := locking.NewStore(db.Main)
-	if err != nil {
-		return err
-	}
+func (a *app) listLocks(ctx context.Context, store locking.Store, filter locking.ListFilter, format output.Format) error {
 	views, err := allLocks(ctx, store, filter)
 	if err != nil {
 		return err

@@ -41,8 +41,8 @@ func (a *app) rootCommand() *cobra.Command {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.initCommand(), a.validateCommand(), a.nextCommand(), a.serveCommand(), a.runCommand(),
-		a.jobsCommand(), a.runsCommand(), a.locksCommand(),
-		a.migrateCommand(), a.healthCommand(), a.versionCommand(),
+		a.jobsCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(),
+		a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.versionCommand(),
 		exitCodesTopic(),
 	}
 }

@@ -42,7 +42,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"next -n 0 x", "-n must be between 1 and 10000"},
 		{"next --schedule @daily x", "--schedule does not go with the job \"x\": the file has its schedule"},
 		{"next --from yesterday x", "invalid argument \"yesterday\" for \"--from\" flag: \"yesterday\" is not a time like 2026-03-07T12:00:00-05:00\ncronlatch: \"cronlatch next --help\" lists the flags"},
-		{"health --server ftp://x", "\"ftp://x\" is not an address like http://127.0.0.1:8420"},
+		{"health --server ftp://x", "\"ftp://x\" is not an address like http://127.0.0.1:8420 or unix:/run/cronlatch.sock"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			t.Parallel()
@@ -96,6 +96,7 @@ func TestExamplesParse(t *testing.T) {
 		for line := range strings.Lines(cmd.Example) {
 			for part := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSpace(line), "$ "), "&&") {
 				part, _, _ = strings.Cut(part, "||")
+				part, _, _ = strings.Cut(part, " > ")
 				root := (&app{process: process{Now: testNow}}).rootCommand()
 				words := shellWords(part)
 				require.Equal(t, "cronlatch", words[0], line)

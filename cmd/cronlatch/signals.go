@@ -13,7 +13,11 @@ import (
 func endings(parent context.Context) (ctx context.Context, hurry <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals, hurried := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if !signal.Ignored(sig) { // a shell without job control lets what it runs in the background ignore Ctrl-C
+			signal.Notify(signals, sig)
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		inTurn(signals, cancel, func() {

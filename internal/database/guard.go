@@ -22,6 +22,8 @@ type conn struct {
 	limit time.Duration // of a call whose context does not say WithTimeout
 
 	settings string // what each transaction begins with behind a pooler; "" where the session has them
+	prepares bool   // statements with arguments are prepared
+	prepared map[string]*stmt
 }
 
 var (
@@ -138,6 +140,16 @@ func cleanText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.statement(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if s != nil {
+		result, err := s.ExecContext(ctx, args)
+		if err == nil || !c.outdated(query, err) {
+			return result, err
+		}
+	}
 	return c.exec(ctx, c.complete(query), args)
 }
 
@@ -158,7 +170,21 @@ func (c *conn) exec(ctx context.Context, text string, args []driver.NamedValue) 
 
 // QueryContext implements driver.QueryerContext. The call goes on until the rows are read or closed.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	text := c.complete(query)
+	s, err := c.statement(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if s != nil {
+		r, err := s.QueryContext(ctx, args)
+		if err == nil || !c.outdated(query, err) {
+			return r, err
+		}
+	}
+	return c.query(ctx, c.complete(query), args)
+}
+
+// query sends the text as it is.
+func (c *conn) query(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	if err := checkText(text, args); err != nil {
 		return nil, err
 	}

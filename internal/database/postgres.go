@@ -106,6 +106,7 @@ func (c *connector) connectOnce(ctx context.Context, h host, a attempt) (driver.
 		conn.discard()
 		return nil, err
 	}
+	conn.prepares = true
 	return conn, nil
 }
 

@@ -122,7 +122,7 @@ func TestAuthenticationComesFirst(t *testing.T) {
 	viewer := []string{"Authorization", "Bearer viewer"}
 	g.refused(g.ask(http.MethodPost, path("x"), "{", append(viewer, "Content-Type", "text/plain")...), http.StatusForbidden, "forbidden")
 	g.refused(g.ask(http.MethodPut, path("x"), "{", viewer...), http.StatusMethodNotAllowed, "method")
-	g.refused(g.ask(http.MethodPut, "/nothing", "{", viewer...), http.StatusNotFound, "not_found")
+	g.refused(g.ask(http.MethodPut, "/nothing", "{", viewer...), http.StatusNotFound, "no_route")
 	locker := []string{"Authorization", "Bearer locker"}
 	g.refused(g.ask(http.MethodPost, "/locks/%2e%2e", goodAcquire, locker...), http.StatusForbidden, "forbidden")
 	g.refused(g.ask(http.MethodPost, "/locks/team%2F%00", goodAcquire, locker...), http.StatusUnprocessableEntity, "invalid")

@@ -133,7 +133,7 @@ func TestPathsThatAreNotClean(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodConnect} {
 			w := g.ask(method, at, goodAcquire)
-			g.refused(w, http.StatusNotFound, "not_found")
+			g.refused(w, http.StatusNotFound, "no_route")
 			assert.Empty(t, w.Header().Get("Location"))
 		}
 	}

@@ -149,7 +149,7 @@ func TestUnknownPaths(t *testing.T) {
 	for _, path := range []string{"/", "/healthz/", "/HEALTHZ", "/api", "/healthz%00", "/debug/pprof/", "/locks/a%2Fb"} {
 		w := ask(h, request(t, http.MethodGet, path))
 		assert.Equal(t, http.StatusNotFound, w.Code, path)
-		assert.Equal(t, "not_found", problemOf(t, w)["code"], path)
+		assert.Equal(t, "no_route", problemOf(t, w)["code"], path)
 	}
 }
 

@@ -44,7 +44,9 @@ func getLock(c *call) error {
 	return c.writeBody(appendLock(nil, &r))
 }
 
-func noSuchLock() error { return notFound("nobody holds a lock of this name") }
+func noSuchLock() error {
+	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: "nobody holds a lock of this name"}
+}
 
 // input reads query, body and fields in the order of the contract.
 func (c *call) input(read func(f *fields), known ...string) error {

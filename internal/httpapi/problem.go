@@ -37,8 +37,9 @@ func unavailable(p problem) *problem {
 	return &p
 }
 
-func notFound(detail string) *problem {
-	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
+// noRoute is a code of its own: a client with a wrong base address must not read that there is no such lock.
+func noRoute() *problem {
+	return &problem{Status: http.StatusNotFound, Code: "no_route", Detail: "there is nothing under this path"}
 }
 
 func writeProblem(w http.ResponseWriter, r *http.Request, p problem) {

@@ -123,7 +123,7 @@ func (n *node) serve(ctx context.Context, c *call) (err error) {
 	}
 	switch {
 	case n.methods == nil:
-		return notFound("there is nothing under this path")
+		return noRoute()
 	case c.route == nil:
 		return n.methodNotAllowed(c)
 	case !c.route.access.allows(c.who, c.resource()):

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 // ChildCommand is the hidden command of the binary that becomes a job's command.
 const ChildCommand = "exec-child"
 
-// Descriptors of the child between fork and exec.
+// Descriptors of the child between fork and exec, unless its arguments name others.
 const (
 	childOrderFD   = 3
 	childVerdictFD = 4
@@ -29,6 +31,11 @@ type childOrder struct {
 	Env    [][]byte      `json:"env"`
 	Dir    []byte        `json:"dir"`
 	StopAt time.Duration `json:"stop_at"`
+
+	Heir       bool             `json:"heir,omitempty"` // it gets more than a job does; see Options.Inherit
+	Keep       []int            `json:"keep,omitempty"` // descriptors, ascending
+	Foreground bool             `json:"foreground,omitempty"`
+	Ignore     []syscall.Signal `json:"ignore,omitempty"`
 }
 
 // verdict is what the child says: ready immediately before exec, and a refusal when it will not or cannot. After ready,
@@ -40,13 +47,14 @@ type verdict struct {
 
 // ChildMain is `cronlatch exec-child`: it runs between fork and exec, in the process that becomes the command. It
 // returns only when the command is not executed.
-func ChildMain([]string) int { return childMain(func(childOrder) {}) }
+func ChildMain(args []string) int { return childMain(args, func(childOrder) {}) }
 
 // childMain calls frozen where a test may hold the process up: after everything but the last look at the clock.
-func childMain(frozen func(childOrder)) int {
+func childMain(args []string, frozen func(childOrder)) int {
 	runtime.LockOSThread() // no_new_privs, signal mask and parent-death signal belong to the thread that calls exec
-	in := os.NewFile(childOrderFD, "order")
-	out := os.NewFile(childVerdictFD, "verdict")
+	orderFD, verdictFD := childEnds(args)
+	in := os.NewFile(orderFD, "order")
+	out := os.NewFile(verdictFD, "verdict")
 	if in == nil || out == nil {
 		return 1
 	}
@@ -55,6 +63,17 @@ func childMain(frozen func(childOrder)) int {
 		return 1 // no supervisor: nobody to tell
 	}
 	return max(refused.ExitCode(), 1)
+}
+
+func childEnds(args []string) (order, verdict uintptr) {
+	if len(args) != 2 {
+		return childOrderFD, childVerdictFD
+	}
+	numbers := [2]uint64{}
+	for i, arg := range args {
+		numbers[i], _ = strconv.ParseUint(arg, 10, 16) // not a number: 0, on which nothing can be read or written
+	}
+	return uintptr(numbers[0]), uintptr(numbers[1])
 }
 
 func become(in io.Reader, out io.Writer, frozen func(childOrder)) *StartError {
@@ -70,7 +89,13 @@ func become(in io.Reader, out io.Writer, frozen func(childOrder)) *StartError {
 	if refused != nil {
 		return refused
 	}
-	if err := harden(); err != nil {
+	if o.Foreground {
+		takeTerminal()
+	}
+	for _, sig := range o.Ignore {
+		signal.Ignore(sig)
+	}
+	if err := harden(o.Keep, !o.Heir); err != nil {
 		return &StartError{ReasonSystem, err.Error()}
 	}
 	frozen(o)

@@ -31,6 +31,10 @@ type Options struct {
 	Logger  *zap.Logger // nil is silent
 	Cgroups Mode
 	Name    string // of the replica, in the names of cgroups
+	// Inherit is for a program that runs one command in its place: the first command gets all descriptors that this
+	// program was started with, stays in its session, in a process group of its own, and may gain privileges from
+	// set-user-ID files. There is no second command, and no output in the Result.
+	Inherit bool
 }
 
 var errClosed = errors.New("supervisor: the client is closed")

@@ -11,12 +11,18 @@
 //	daemon ── Client ══ socket ══ supervisor ── command ── its children, wherever they go
 //	                                   └─────── command ── ...
 //
+// A program that runs one command in its own place (`cronlatch lock`) has a Client with [Options.Inherit]: there the
+// supervisor and the command stay in the caller's session, each in a process group of its own, the command gets the
+// caller's open files instead of pipes, and the supervisor runs nothing else.
+//
+//	caller ── Client ══ socket ══ supervisor ── command: the caller's files and terminal
+//
 // A run's tree is a cgroup (version 2), into which the first process is born. Without cgroups it is what the process
 // table tells: session, process group, descent from the supervisor, and the mark CRONLATCH_RUN_ID in the environment.
 //
 // Files, in the order in which things happen: client.go, session.go (daemon's side), supervisor.go, orders.go, launch.go
 // (fork), child.go (exec), run.go (when to end), tree.go with cgroup_linux.go, group.go and census.go (how to end),
-// output.go, and secondline.go for a supervisor that failed.
+// output.go, and secondline.go for a supervisor that failed; inherit.go is about Options.Inherit.
 //
 // # Guarantees
 //
@@ -29,6 +35,11 @@
 //   - [Process.Done] is closed when the tree is dead, not before. A process that keeps stdout open elsewhere delays it by
 //     half a second at most.
 //   - The child gets Spec.Env and nothing else, stdin from /dev/null, descriptors 0 to 2, default signals, no_new_privs.
+//   - With Options.Inherit it gets every descriptor that its caller was started with, under its number, and none besides;
+//     Spec.Ignore stays ignored; Spec.Foreground gives it the terminal. The supervisor closes its copies once the child is
+//     forked, so that a pipe ends with the command. Everything that descends from the supervisor belongs to the command,
+//     also without cgroups.
+//   - [Process.Signal] reaches the command's process group, and never a process that got its number later.
 //   - Output costs HeadBytes plus TailBytes of memory, however much is written.
 //   - The cause of an end is told apart; a command that ended before SIGTERM was sent has exited.
 //
@@ -45,6 +56,7 @@
 //   - Without cgroups a process that leaves its session, forks away within a second and has no mark can escape; see
 //     [Client.Weaknesses], which also tells what macOS lacks.
 //   - The output of a run is lost with its supervisor.
+//   - With Options.Inherit a command can become another user (sudo), whom an ordinary user cannot kill without a cgroup.
 //
 // # When something fails
 //

@@ -21,6 +21,7 @@ const unknownFor = 2 * time.Second
 // environment that somebody else reuses cannot be taken for ours.
 type family struct {
 	root int
+	sole bool // root has one run only: every descendant belongs to it
 
 	mu   sync.Mutex
 	runs map[int]*groupTree // by PID of the main process
@@ -95,7 +96,7 @@ func (t *groupTree) owns(p process, c *census) bool {
 		}
 		parent, ok := c.byPID[p.ppid]
 		if !ok || parent.pid == t.family.root || parent.pid == p.pid {
-			return false
+			return ok && t.family.sole && parent.pid == t.family.root
 		}
 		p = parent
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
@@ -16,10 +17,12 @@ type launched struct {
 	pid     int
 	tree    tree
 	info    started
-	trouble error // worth a line in the log although the run goes on
-	output  *os.File
+	trouble error    // worth a line in the log although the run goes on
+	output  *os.File // nil when the command writes where its caller does
 	order   *os.File
 	verdict *os.File
+	keep    []int // descriptors that the command is to have
+	heir    bool
 }
 
 // forkLoop forks all children, on one thread that lives as long as the process: the kernel sends the parent-death
@@ -44,7 +47,11 @@ func (s *supervisor) launch(number uint64, spec *wireSpec) (*launched, *StartErr
 		return nil, stale(late)
 	}
 	place, trouble := s.ground.plot(number, spec.ID)
-	l, err := s.fork(place.cgroup)
+	fork := s.fork
+	if s.heir {
+		fork = s.forkHeir
+	}
+	l, err := fork(place.cgroup)
 	place.clear(err != nil)
 	if err != nil {
 		return nil, &StartError{ReasonSystem, errors.Join(err, trouble).Error()}
@@ -83,11 +90,54 @@ func (s *supervisor) fork(cgroup *os.File) (*launched, error) {
 	return l, nil
 }
 
+// forkHeir forks the one child that gets what we inherited, and keeps nothing of it: a pipe has to end with the command.
+func (s *supervisor) forkHeir(cgroup *os.File) (*launched, error) {
+	if s.legacies == nil {
+		return nil, errNoLegacy
+	}
+	defer func() {
+		closeLegacies(s.legacies)
+		s.legacies = nil
+	}()
+	self, err := ownExecutable()
+	if err != nil {
+		return nil, fmt.Errorf("finding our own program: %w", err)
+	}
+	var p pipes
+	defer p.closeChildEnds()
+	l := &launched{heir: true}
+	if l.verdict, err = p.fromChild("verdict"); err == nil {
+		l.order, err = p.toChild("order")
+	}
+	if err != nil {
+		p.closeOurEnds()
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	files, numbers := endow(s.legacies, p.child[1], p.child[0])
+	for _, one := range s.legacies {
+		l.keep = append(l.keep, one.target)
+	}
+	argv := []string{filepath.Base(os.Args[0]), ChildCommand, strconv.Itoa(numbers[0]), strconv.Itoa(numbers[1])}
+	l.pid, err = syscall.ForkExec(self, argv, &syscall.ProcAttr{Files: files, Sys: inSession(childAttr(cgroup))})
+	if err != nil {
+		p.closeOurEnds()
+		return nil, fmt.Errorf("forking: %w", err)
+	}
+	return l, nil
+}
+
+// inSession leaves a child in our session, in a process group of its own.
+func inSession(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
+	attr.Setsid, attr.Setpgid = false, true
+	return attr
+}
+
 // tell sends the order. It blocks for as long as the child does not read.
 func (l *launched) tell(spec *wireSpec) {
 	_ = json.NewEncoder(l.order).Encode(childOrder{ // a child that ended says so by its verdict
 		Parent: os.Getpid(), Argv: spec.Argv, Env: spec.Env, Dir: spec.Dir,
 		StopAt: min(spec.StopAt, spec.Deadline),
+		Heir:   l.heir, Keep: l.keep, Foreground: spec.Foreground, Ignore: spec.Ignore,
 	})
 	_ = l.order.Close()
 }

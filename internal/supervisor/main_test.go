@@ -30,6 +30,7 @@ const canary = "postgres://canary:swordfish@db/prod"
 
 const (
 	daemonRole = "test-daemon"
+	heirRole   = "test-heir"
 	// freezeMark in a run's environment stops exec-child before its last look at the clock.
 	freezeMark = "TEST_FREEZE=1"
 	soon       = 20 * time.Second // how long a test waits for what happens within milliseconds on an idle machine
@@ -44,11 +45,13 @@ func TestMain(m *testing.M) {
 	}
 	switch role {
 	case Command:
-		syscall.Exit(Main(nil))
+		syscall.Exit(Main(os.Args[2:]))
 	case ChildCommand:
-		syscall.Exit(childMain(freezeIfAsked))
+		syscall.Exit(childMain(os.Args[2:], freezeIfAsked))
 	case daemonRole:
 		syscall.Exit(daemonMain(os.Args[2]))
+	case heirRole:
+		syscall.Exit(heirMain(os.Args[2]))
 	}
 	if err := os.Setenv("DATABASE_URL", canary); err != nil {
 		panic(err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 )
 
@@ -13,6 +14,8 @@ const (
 	orderStart  = "start"
 	orderExtend = "extend"
 	orderStop   = "stop"
+	orderKill   = "kill"
+	orderSignal = "signal"
 	orderPing   = "ping"
 	orderLeave  = "leave" // like the end of the connection: stop everything, then exit
 
@@ -20,6 +23,7 @@ const (
 	reportStarted = "started"
 	reportRefused = "refused"
 	reportDone    = "done"
+	reportStopped = "stopped" // by a signal such as SIGTSTP; it can go on
 	reportPong    = "pong"
 	reportTrouble = "trouble"
 )
@@ -31,6 +35,7 @@ type order struct {
 	Spec     *wireSpec     `json:"spec,omitempty"`
 	StopAt   time.Duration `json:"stop_at,omitempty"`
 	Deadline time.Duration `json:"deadline,omitempty"`
+	Signal   int           `json:"signal,omitempty"`
 }
 
 type setup struct {
@@ -45,6 +50,7 @@ type report struct {
 	Started *started    `json:"started,omitempty"`
 	Refused *StartError `json:"refused,omitempty"`
 	Result  *Result     `json:"result,omitempty"`
+	Signal  int         `json:"signal,omitempty"`
 	Trouble string      `json:"trouble,omitempty"`
 }
 
@@ -72,13 +78,16 @@ type wireSpec struct {
 	KillAfter time.Duration `json:"kill_after"`
 	HeadBytes int           `json:"head_bytes"`
 	TailBytes int           `json:"tail_bytes"`
+
+	Foreground bool             `json:"foreground,omitempty"`
+	Ignore     []syscall.Signal `json:"ignore,omitempty"`
 }
 
 func (s *Spec) wire() *wireSpec {
 	return &wireSpec{
 		ID: s.ID, Argv: toBytes(s.Argv), Env: toBytes(s.Env), Dir: []byte(s.Dir),
 		StopAt: s.StopAt, Deadline: s.Deadline, Timeout: max(s.Timeout, 0), KillAfter: max(s.KillAfter, 0),
-		HeadBytes: max(s.HeadBytes, 0), TailBytes: max(s.TailBytes, 0),
+		HeadBytes: max(s.HeadBytes, 0), TailBytes: max(s.TailBytes, 0), Foreground: s.Foreground, Ignore: s.Ignore,
 	}
 }
 

@@ -1,6 +1,10 @@
 package supervisor
 
-import "github.com/cronlatch/cronlatch/internal/boottime"
+import (
+	"syscall"
+
+	"github.com/cronlatch/cronlatch/internal/boottime"
+)
 
 // obey carries out an order of the daemon.
 func (s *supervisor) obey(o order) {
@@ -8,6 +12,7 @@ func (s *supervisor) obey(o order) {
 	switch {
 	case o.Op == orderSetup && o.Setup != nil:
 		s.ground = newGround(*o.Setup)
+		s.ground.family.sole = s.heir
 		s.out.push(report{Op: reportHello, Hello: &hello{Cgroup: s.ground.home, Weaknesses: s.ground.weaknesses}})
 	case o.Op == orderStart && o.Spec != nil:
 		s.start(o.Run, o.Spec)
@@ -15,6 +20,10 @@ func (s *supervisor) obey(o order) {
 		r.stopAt, r.deadline = o.StopAt, o.Deadline
 	case o.Op == orderStop && r != nil:
 		r.abandoned = true
+	case o.Op == orderKill && r != nil:
+		r.hurried = true
+	case o.Op == orderSignal && r != nil:
+		r.pass(syscall.Signal(o.Signal))
 	case o.Op == orderPing:
 		s.out.push(report{Op: reportPong})
 	case o.Op == orderLeave:
@@ -57,10 +66,12 @@ func (s *supervisor) forked(r *run, l *launched, refused *StartError) {
 func (s *supervisor) watch(r *run, l *launched) {
 	r.launched = l
 	s.complain(l.trouble)
-	r.output = &capture{r: l.output, window: window{headMax: r.spec.HeadBytes, tailMax: r.spec.TailBytes}}
 	s.byPID[l.pid] = r
 	go l.tell(r.spec)
-	go r.output.run(func() { s.events <- func() { s.drained(r) } })
+	if r.drained = l.output == nil; !r.drained {
+		r.output = &capture{r: l.output, window: window{headMax: r.spec.HeadBytes, tailMax: r.spec.TailBytes}}
+		go r.output.run(func() { s.events <- func() { s.drained(r) } })
+	}
 	go func() {
 		refused := readVerdict(l.verdict)
 		_ = l.verdict.Close()

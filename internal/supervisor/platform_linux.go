@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,24 +86,48 @@ func handleIgnored(into chan os.Signal) {
 }
 
 // harden prepares the calling thread, which is the one that will exec: no privileges from set-user-ID files, death
-// with the supervisor, no blocked signals, no descriptors above stderr.
-func harden() error {
+// with the supervisor, no blocked signals, no descriptors above stderr but those to keep. Who runs a command in
+// its own place (Options.Inherit) could run sudo without us too.
+func harden(keep []int, noNewPrivileges bool) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("setting the parent-death signal: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("setting no_new_privs: %w", err)
+	if noNewPrivileges {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("setting no_new_privs: %w", err)
+		}
 	}
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil); err != nil {
 		return fmt.Errorf("unblocking signals: %w", err)
 	}
-	if unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+	if closeBut(keep) == nil {
 		return nil
 	}
 	for _, fd := range openDescriptors() { // Linux before 5.11
-		if fd > 2 {
+		if fd > 2 && !slices.Contains(keep, fd) {
 			syscall.CloseOnExec(fd)
 		}
 	}
 	return nil
+}
+
+// closeBut closes on exec what lies between stderr and the descriptors to keep, which ascend, and behind them.
+func closeBut(keep []int) error {
+	first := uint(3)
+	for _, fd := range append(slices.Clone(keep), math.MaxInt32) {
+		if next := uint(fd); next > first {
+			if err := unix.CloseRange(first, next-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+				return err
+			}
+		}
+		first = max(first, uint(fd)+1)
+	}
+	return nil
+}
+
+// blockTerminalStop lets the calling thread change the terminal from the background.
+func blockTerminalStop() error {
+	var set unix.Sigset_t
+	set.Val[0] = 1 << (unix.SIGTTOU - 1)
+	return unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
 }

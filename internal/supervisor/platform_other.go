@@ -5,6 +5,7 @@ package supervisor
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -43,11 +44,17 @@ func handleIgnored(into chan os.Signal) {
 	}
 }
 
-func harden() error {
+func harden(keep []int, _ bool) error {
 	for _, fd := range openDescriptors() {
-		if fd > 2 {
+		if fd > 2 && !slices.Contains(keep, fd) {
 			syscall.CloseOnExec(fd)
 		}
 	}
+	return nil
+}
+
+// blockTerminalStop ignores the signal: a mask of one thread is out of reach here, and exec follows.
+func blockTerminalStop() error {
+	signal.Ignore(syscall.SIGTTOU)
 	return nil
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type Process struct {
 
 	settled chan struct{} // closed when it was executed or refused
 	done    chan struct{}
+	halted  chan syscall.Signal
 
 	mu               sync.Mutex
 	stopAt, deadline time.Duration
@@ -26,7 +28,7 @@ type Process struct {
 func newProcess(s *session, number uint64, spec Spec) *Process {
 	return &Process{
 		session: s, number: number, spec: spec, stopAt: spec.StopAt, deadline: spec.Deadline,
-		settled: make(chan struct{}), done: make(chan struct{}),
+		settled: make(chan struct{}), done: make(chan struct{}), halted: make(chan syscall.Signal, 1),
 	}
 }
 
@@ -43,6 +45,18 @@ func (p *Process) Extend(stopAt, deadline time.Duration) {
 
 // Stop asks for the end: SIGTERM to the tree, SIGKILL after KillAfter or at the deadline. It does not wait.
 func (p *Process) Stop() { p.session.orders.push(order{Op: orderStop, Run: p.number}) }
+
+// Kill asks for the end at once: SIGKILL to the tree. It does not wait.
+func (p *Process) Kill() { p.session.orders.push(order{Op: orderKill, Run: p.number}) }
+
+// Signal passes a signal on to the process group of the command, as long as the command itself runs.
+func (p *Process) Signal(sig syscall.Signal) {
+	p.session.orders.push(order{Op: orderSignal, Run: p.number, Signal: int(sig)})
+}
+
+// Halted gets the signal by which the command itself was stopped, SIGTSTP for one: it can go on. Only the newest one is
+// kept for a slow reader. Without Options.Inherit nothing comes.
+func (p *Process) Halted() <-chan syscall.Signal { return p.halted }
 
 // Done is closed when the whole tree is dead, and not before.
 func (p *Process) Done() <-chan struct{} { return p.done }
@@ -83,6 +97,15 @@ func (p *Process) finish(r Result) {
 	p.isDone = true
 	p.result = r
 	close(p.done)
+}
+
+// halt is only called by the session's reader.
+func (p *Process) halt(sig syscall.Signal) {
+	select {
+	case <-p.halted:
+	default:
+	}
+	p.halted <- sig
 }
 
 // lost ends a process whose supervisor has died. Its tree is dead.

@@ -32,6 +32,7 @@ type run struct {
 	output    *capture
 	refused   *StartError // why it was not executed
 	abandoned bool        // somebody wants it stopped
+	hurried   bool        // ... at once
 	drained   bool        // the output has come to its end
 
 	startedAt time.Duration
@@ -104,7 +105,9 @@ func (r *run) looked(alive bool) {
 	switch {
 	case !alive:
 		r.phase = phaseDraining
-		r.output.finish()
+		if r.output != nil {
+			r.output.finish()
+		}
 	case !r.ending: // what the command left behind gets the same time to go
 		r.end(CauseExited, never)
 	}
@@ -116,6 +119,12 @@ func (r *run) limit() time.Duration { return min(r.stopAt, r.deadline) }
 // Before exec there is nobody to tell, so nothing needs grace; if exec comes first all the same, the run goes on as one
 // that is being killed.
 func (r *run) decide(now time.Duration) {
+	if r.hurried {
+		r.hurried = false
+		r.end(CauseStopped, now)
+		r.termDue = false
+		return
+	}
 	timeout := r.spec.Timeout
 	switch starting := r.phase == phaseStarting; {
 	case r.ending:
@@ -142,6 +151,13 @@ func (r *run) end(cause Cause, killAt time.Duration) {
 }
 
 func (r *run) killTime() time.Duration { return min(r.killAt, r.deadline) }
+
+// pass sends a signal to the command's process group. Once it has ended, its number may be somebody else's.
+func (r *run) pass(sig syscall.Signal) {
+	if r.phase == phaseRunning && r.main == nil {
+		_ = syscall.Kill(-r.launched.pid, sig) // it may be over
+	}
+}
 
 // reaped notes the end of the command itself.
 func (r *run) reaped(status syscall.WaitStatus) {
@@ -175,7 +191,10 @@ func (r *run) next() time.Duration {
 }
 
 func (r *run) result() *Result {
-	res := &Result{Cause: r.cause, ExitCode: r.main.ExitStatus(), Output: r.output.window.output()}
+	res := &Result{Cause: r.cause, ExitCode: r.main.ExitStatus()}
+	if r.output != nil {
+		res.Output = r.output.window.output()
+	}
 	if r.main.Signaled() {
 		res.Signal = unix.SignalName(r.main.Signal())
 	}

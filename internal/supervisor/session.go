@@ -65,17 +65,19 @@ func open(o Options, wg *sync.WaitGroup) (*session, error) {
 	return s, becomeReaper() // so that orphans come to us if the supervisor dies
 }
 
-// spawn starts the process in a session of its own, with an empty environment: it must hold no secret that a job could
+// spawn starts the process in a session of its own (or only in a process group of its own: see Options.Inherit), with an empty environment: it must hold no secret that a job could
 // read from /proc.
 func (s *session) spawn(o Options) error {
 	var ours, theirs []*os.File // ours: stderr, socket; theirs: stdin, stdout, stderr, socket
 	err := openEnds(&ours, &theirs)
+	argv, attr := append([]string{filepath.Base(os.Args[0])}, o.Args...), &syscall.SysProcAttr{Setsid: true}
+	if err == nil && o.Inherit {
+		var targets string
+		targets, err = bequeath(&theirs)
+		argv, attr = append(argv, targets), &syscall.SysProcAttr{Setpgid: true}
+	}
 	if err == nil {
-		s.process, err = os.StartProcess(o.Executable, append([]string{filepath.Base(os.Args[0])}, o.Args...), &os.ProcAttr{
-			Env:   []string{},
-			Files: theirs,
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
+		s.process, err = os.StartProcess(o.Executable, argv, &os.ProcAttr{Env: []string{}, Files: theirs, Sys: attr})
 	}
 	closeAll(theirs)
 	if err != nil {
@@ -176,6 +178,8 @@ func (s *session) hear(r report) {
 	case r.Op == reportStarted:
 		s.noteGroup(r.Started)
 		p.settle(r.Started, nil)
+	case r.Op == reportStopped:
+		p.halt(syscall.Signal(r.Signal))
 	case r.Op == reportRefused:
 		p.settle(nil, r.Refused)
 		s.remove(p)

@@ -1,6 +1,9 @@
 package supervisor
 
-import "time"
+import (
+	"syscall"
+	"time"
+)
 
 // Spec is one command to run. Everything the child gets is in it; nothing is taken from the daemon.
 type Spec struct {
@@ -22,6 +25,11 @@ type Spec struct {
 	// KillAfter is the time between SIGTERM and SIGKILL, cut short by Deadline.
 	KillAfter time.Duration
 
+	// Foreground makes the command's process group the foreground group of the controlling terminal, just before exec.
+	// Ignore are the signals that the command is started with as ignored. Both are for Options.Inherit.
+	Foreground bool
+	Ignore     []syscall.Signal
+
 	// HeadBytes and TailBytes say how much of the output is kept, from its beginning and from its end.
 	HeadBytes, TailBytes int
 }
@@ -33,7 +41,7 @@ type Cause string
 const (
 	CauseExited         Cause = "exited"          // by itself, with a code or by somebody else's signal
 	CauseTimeout        Cause = "timeout"         // Spec.Timeout passed
-	CauseStopped        Cause = "stopped"         // Process.Stop, or the daemon left
+	CauseStopped        Cause = "stopped"         // Process.Stop or Kill, or the daemon left
 	CauseDeadline       Cause = "deadline"        // StopAt came and nobody had moved it
 	CauseSupervisorGone Cause = "supervisor_gone" // the supervisor died; the client killed the tree; the output is lost
 )

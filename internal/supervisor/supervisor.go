@@ -45,20 +45,29 @@ type supervisor struct {
 	early   map[int]syscall.WaitStatus // children that ended before forkLoop told who they are
 	litter  []tree                     // dead trees that could not be removed yet
 	leaving bool
-	learnAt time.Duration
+	heir    bool // it has legacies, or gave them away: it runs one command in the place of its caller
+
+	legacies []legacy // only forkLoop touches them
+	learnAt  time.Duration
 }
 
 // Main is `cronlatch supervise`. It returns when the daemon is gone, or wants it to go, and all runs are dead.
-func Main([]string) int {
+func Main(args []string) int {
 	runtime.LockOSThread() // forkLoop's thread must not end before the process does
 	nameProcess("cronlatch-super")
 	ignoreSignals()
+	legacies, err := receiveLegacies(args)
 	closeInherited()
-	s, sock, err := newSupervisor()
+	var s *supervisor
+	var sock *os.File
+	if err == nil {
+		s, sock, err = newSupervisor()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cronlatch supervise: "+err.Error())
 		return 1
 	}
+	s.legacies, s.heir = legacies, len(legacies) > 0
 	go func() { _ = send(sock, s.out) }() // a daemon that is gone is noticed by the reader
 	go s.listen(sock)
 	go s.loop()
@@ -165,16 +174,24 @@ func (s *supervisor) wait(now time.Duration) time.Duration {
 
 // reap collects every child that ended, the adopted ones included.
 func (s *supervisor) reap() {
+	options := syscall.WNOHANG
+	if s.heir {
+		options |= syscall.WUNTRACED
+	}
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(-1, &status, options, nil)
 		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || pid <= 0 {
 			return
 		}
-		if r, ok := s.byPID[pid]; ok {
+		if r, ok := s.byPID[pid]; status.Stopped() {
+			if ok && !r.ending {
+				s.out.push(report{Op: reportStopped, Run: r.number, Signal: int(status.StopSignal())})
+			}
+		} else if ok {
 			delete(s.byPID, pid)
 			r.reaped(status)
 			s.settle(r)
