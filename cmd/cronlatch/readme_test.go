@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -31,6 +32,7 @@ func block(t *testing.T, section, language string) string {
 func TestTheFiveMinutesOfTheReadme(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "deploy.sh"), []byte("#!/bin/sh\nexit 7\n"), 0o700))
 	var daemons []*child
 	for line := range strings.Lines(block(t, "Five minutes", "sh")) {
 		command, _, _ := strings.Cut(line, "#")
@@ -43,6 +45,11 @@ func TestTheFiveMinutesOfTheReadme(t *testing.T) {
 			daemon := w.spawn(t, append(args[1:], "--listen", "127.0.0.1:0")...)
 			daemon.waitFor(t, "ready at http://")
 			daemons = append(daemons, daemon)
+			continue
+		}
+		if args[1] == "lock" {
+			code, rest := w.spawn(t, args[1:]...).end(t)
+			assert.Equal(t, 7, code, rest)
 			continue
 		}
 		got := w.run(t, args[1:]...)

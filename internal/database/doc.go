@@ -24,6 +24,8 @@
 //   - COMMIT of a transaction that the server rolled back is [ErrRolledBack], never nil.
 //   - Text with NUL or invalid UTF-8 is refused, never rewritten.
 //   - TLS to a remote host is verified unless the URL says otherwise, and then the log warns.
+//   - A statement that comes with arguments is prepared once for each connection, behind the same guard (prepared.go).
+//     When the schema changed under it, its text is sent; the server has executed nothing then.
 //   - A pooler in transaction mode (PgBouncer) is noticed, and safe: each transaction brings its settings, nothing is set
 //     on a session and nothing is prepared (pooled.go).
 //   - A statement outside a transaction, and a transaction that does not say otherwise, is READ COMMITTED, whatever the
