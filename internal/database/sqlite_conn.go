@@ -66,6 +66,9 @@ func (f *sqliteFile) settle(ctx context.Context, c *sqliteConn) error {
 			return fmt.Errorf("%w: %s of %s is %s and not %s", ErrRefused, p.query, f.path, got, p.want)
 		}
 	}
+	if _, err := readPragma(raw, `SELECT count(*) FROM sqlite_schema`); err != nil { // the first read makes the file that protect wants
+		return fmt.Errorf("opening %s: %w", f.path, err)
+	}
 	f.protect()
 	return f.remember()
 }

@@ -46,6 +46,27 @@ func TestSQLiteSettings(t *testing.T) {
 	}
 }
 
+// The files beside a database are as private as it is from the first statement on, and again after all connections were
+// closed.
+func TestSQLiteFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	for range 2 {
+		target, err := database.Parse("sqlite:"+path, nil, "")
+		require.NoError(t, err)
+		db, err := database.Open(target, database.Options{})
+		require.NoError(t, err)
+		_, err = db.Main.ExecContext(t.Context(), `CREATE TABLE IF NOT EXISTS t (n)`)
+		require.NoError(t, err)
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			info, err := os.Stat(path + suffix)
+			require.NoError(t, err)
+			assert.Equal(t, os.FileMode(0o600), info.Mode(), suffix)
+		}
+		require.NoError(t, db.Close())
+	}
+}
+
 //nolint:paralleltest // it changes the working directory
 func TestSQLiteRelativePath(t *testing.T) {
 	t.Chdir(t.TempDir())
