@@ -40,11 +40,10 @@ func stormLength(t *testing.T) time.Duration {
 
 // A hundred clients want the same lock, or any of two hundred, on a server whose default is SERIALIZABLE: nobody's
 // answer is an error, nobody holds what another holds, and whoever loses writes nothing. Then the same through a pooler.
-// The storms follow each other, since each wants the whole machine.
+// The storms follow each other and run before the package's parallel tests, since each wants the whole machine.
 //
 //nolint:paralleltest // see above
 func TestPostgresStorm(t *testing.T) {
-	t.Parallel()
 	// With the minimal WAL the server writes none by itself while nothing changes.
 	server := pgserver.Start(t, pgserver.Setting("default_transaction_isolation", "serializable"),
 		pgserver.Setting("autovacuum", "off"), pgserver.Setting("wal_level", "minimal"),

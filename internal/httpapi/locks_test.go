@@ -36,14 +36,14 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// contract runs every case on a name of its own.
+// contract runs every case on a name of its own; the names of escapesNames are no case's.
 func contract(t *testing.T, open func(t *testing.T) *rig) {
 	t.Helper()
 	for name, f := range map[string]func(g *rig, name string){
 		"acquire, get, release":   acquiresAndReleases,
 		"held":                    saysWhoHolds,
 		"same owner again":        extends,
-		"renew":                   renews,
+		"renews":                  renews,
 		"renew refused":           refusesRenewal,
 		"release refused":         refusesRelease,
 		"expired":                 expires,
