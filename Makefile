@@ -53,7 +53,8 @@ bench: ## run the benchmarks (BENCHTIME=1s)
 
 .PHONY: fuzz
 fuzz: ## fuzz everything that parses, one target after another (FUZZTIME=30s)
-	scripts/fuzz $(FUZZTIME)
+	scripts/test-deps
+	$(WITHPG) scripts/fuzz $(FUZZTIME)
 
 .PHONY: check-blackhole-100
 check-blackhole-100: ## cut 100 lock holders off from the database: each must stop before a rival may start

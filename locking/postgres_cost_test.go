@@ -66,16 +66,16 @@ func walPosition(t *testing.T, db *bun.DB) (lsn string) {
 }
 
 // plan returns the nodes of the plan that a prepared statement keeps, with what they read.
-func plan(t *testing.T, db bun.IDB, s locking.Statement) (nodes []string) {
+func plan(ctx context.Context, t *testing.T, db bun.IDB, s locking.Statement) (nodes []string) {
 	t.Helper()
 	var text string
 	for _, query := range []string{`SET LOCAL plan_cache_mode = force_generic_plan`, `PREPARE planned AS ` + s.Text} {
-		_, err := db.ExecContext(t.Context(), query)
+		_, err := db.ExecContext(ctx, query)
 		require.NoError(t, err)
 	}
 	explain := `EXPLAIN (FORMAT JSON) EXECUTE planned(` + strings.Join(s.Args, ", ") + `)`
-	require.NoError(t, db.QueryRowContext(t.Context(), explain).Scan(&text))
-	_, err := db.ExecContext(t.Context(), `DEALLOCATE planned`)
+	require.NoError(t, db.QueryRowContext(ctx, explain).Scan(&text))
+	_, err := db.ExecContext(ctx, `DEALLOCATE planned`)
 	require.NoError(t, err)
 	var out []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(text), &out))
@@ -110,8 +110,8 @@ func TestPostgresStatementsUseTheIndex(t *testing.T) {
 	exec(t, db, `ANALYZE distributed_locks`)
 	for name, query := range locking.PostgresStatements(`[{"r":"many 7","o":"A","p":"","k":7,"t":60000000,"g":0,"m":"{}"}]`) {
 		var nodes []string
-		require.NoError(t, db.RunInTx(t.Context(), nil, func(_ context.Context, tx bun.Tx) error {
-			nodes = plan(t, tx, query)
+		require.NoError(t, db.RunInTx(t.Context(), nil, func(ctx context.Context, tx bun.Tx) error {
+			nodes = plan(ctx, t, tx, query)
 			return nil
 		}))
 		assert.Contains(t, strings.Join(nodes, "\n"), "distributed_locks", name)

@@ -91,12 +91,12 @@ func TestPreparedStatementsBehindTheGuard(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rows, err := db.QueryContext(ctx, `SELECT generate_series(1, $1::int)`, 1_000_000)
 	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
 	require.True(t, rows.Next())
 	cancel()
 	for rows.Next() { // until the cancellation arrives
 	}
 	require.Error(t, rows.Err())
-	require.NoError(t, rows.Close())
 	assert.EqualValues(t, 1, one[int64](t, db, divide, 10), "not an answer of the statement before")
 	assert.NotEqual(t, backend, one[int64](t, db, `SELECT pg_backend_pid()`))
 }
