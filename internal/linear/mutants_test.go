@@ -204,7 +204,7 @@ func driveInBubble(t *testing.T, s locking.Store, seed uint64) (history *linear.
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		history, stats, err = linear.Drive(t.Context(), linear.Config{
-			Stores: []locking.Store{s}, Calls: 300, Segment: 100, TTL: 30 * time.Millisecond, Seed: seed,
+			Stores: []locking.Store{s}, Calls: 300, Segment: 25, TTL: 30 * time.Millisecond, Seed: seed,
 		})
 		require.NoError(t, err)
 	})
