@@ -22,12 +22,14 @@ func TestPostgresConforms(t *testing.T) {
 }
 
 // A program of somebody else opens its database as it likes: here with pgdriver alone, which prepares nothing and writes
-// the arguments into the text.
+// the arguments into the text. That its sessions are READ COMMITTED is its own business.
 func TestPostgresConformsOnABareDriver(t *testing.T) {
 	t.Parallel()
 	postgresConforms(t, func(t *testing.T, url string) *bun.DB {
 		t.Helper()
-		db := bun.NewDB(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(url))), pgdialect.New())
+		db := bun.NewDB(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(url), pgdriver.WithConnParams(map[string]any{
+			"default_transaction_isolation": "read committed", "DateStyle": "ISO",
+		}))), pgdialect.New())
 		t.Cleanup(func() { assert.NoError(t, db.Close()) })
 		return db
 	})

@@ -36,6 +36,11 @@ func NewStore(db bun.IDB) (Store, error) {
 
 // Open starts a Locker on db, whose tables must exist (package migrations). It does not wait for the database. Close
 // ends its goroutine.
+//
+// On PostgreSQL the sessions of db should be READ COMMITTED, which is the server's default unless somebody changed it:
+// under the stricter levels plain contention is an error, which leaves the outcome of a call unknown. pgdriver sets it
+// with WithConnParams(map[string]any{"default_transaction_isolation": "read committed"}). A call of pgdriver alone ends
+// by its own read timeout, and not with its context.
 func Open(db *bun.DB, opts ...Option) (*Locker, error) {
 	store, err := NewStore(db)
 	if err != nil {
