@@ -1,6 +1,9 @@
 package locking
 
-import "fmt"
+import (
+	"database/sql"
+	"fmt"
+)
 
 // Statement is a query and its arguments, as they are written in SQL.
 type Statement struct {
@@ -21,3 +24,8 @@ func PostgresStatements(batch string) map[string]Statement {
 }
 
 func quote(text string) string { return "'" + text + "'" }
+
+// ExpiredInTheQueue asks about a row as the acquire statement returns it.
+func ExpiredInTheQueue(r Record, written bool, replaced string) bool {
+	return (&row{Record: r, done: written, replaced: sql.NullString{String: replaced, Valid: true}}).expiredInTheQueue()
+}

@@ -20,58 +20,61 @@ func newPostgres(db bun.IDB) *postgres {
 }
 
 func (s *postgres) Acquire(ctx context.Context, reqs []AcquireRequest) ([]AcquireResult, error) {
-	first, err := s.tryAcquire(ctx, reqs)
+	out, late, err := s.tryAcquire(ctx, reqs)
+	if err != nil || len(late) == 0 {
+		return out, err
+	}
+	again := make([]AcquireRequest, len(late))
+	for i, at := range late {
+		again[i] = reqs[at]
+	}
+	second, _, err := s.tryAcquire(ctx, again)
 	if err != nil {
 		return nil, err
 	}
-	// A row can come out of the wait for somebody's rolled back insert when it has expired already: ask once more.
-	late := make([]AcquireRequest, 0)
-	for i := range first {
-		if first[i].Acquired && !first[i].Record.Live() {
-			late = append(late, reqs[i])
-		}
+	for i, at := range late {
+		out[at] = second[i]
 	}
-	if len(late) == 0 {
-		return first, nil
-	}
-	second, err := s.tryAcquire(ctx, late)
-	if err != nil {
-		return nil, err
-	}
-	return mergeLate(first, second), nil
+	return out, nil
 }
 
-// mergeLate replaces each grant that had expired on arrival by the second answer about it.
-func mergeLate(first, second []AcquireResult) []AcquireResult {
-	for i := range first {
-		if first[i].Acquired && !first[i].Record.Live() {
-			takeover, extended := first[i].Takeover, first[i].Extended
-			first[i], second = second[0], second[1:]
-			first[i].Takeover = first[i].Acquired && (takeover || first[i].Takeover)
-			first[i].Extended = first[i].Acquired && extended && first[i].Extended
-		}
-	}
-	return first
-}
-
-func (s *postgres) tryAcquire(ctx context.Context, reqs []AcquireRequest) ([]AcquireResult, error) {
+// tryAcquire also returns the indexes of grants that are worth another try.
+func (s *postgres) tryAcquire(ctx context.Context, reqs []AcquireRequest) (out []AcquireResult, late []int, err error) {
 	batch, err := wire(sortedRequests(reqs, pgUnit))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	graces, err := wire(gracesOf(reqs))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows, err := s.query(ctx, pgAcquire, batch, graces)
 	if err != nil {
-		return nil, fmt.Errorf("locking: acquire: %w", err)
+		return nil, nil, fmt.Errorf("locking: acquire: %w", err)
 	}
-	out, unseen := answerAcquire(reqs, byResource(rows))
+	seen := byResource(rows)
+	out, unseen := answerAcquire(reqs, seen)
 	if len(unseen) > 0 {
 		err = s.lookAgain(ctx, out, unseen)
 	}
-	return out, err
+	for i := range out {
+		if seen[reqs[i].Resource].expiredInTheQueue() {
+			late = append(late, i)
+		}
+	}
+	return out, late, err
+}
+
+// expiredInTheQueue reports whether a new row was over when it was written: its time was read before it waited for
+// somebody's insert that was rolled back. The time of a row that replaced another was read after the wait; if that has
+// expired on arrival, too, it was a grant all the same, and what the owner held before is over. Asking again would hide
+// that.
+func (r *row) expiredInTheQueue() bool {
+	if r == nil || !r.done || r.Live() {
+		return false
+	}
+	_, _, replaced := r.parseReplaced()
+	return !replaced
 }
 
 // gracesOf maps resources to their takeover grace: DO UPDATE sees the inserted row, not the request.

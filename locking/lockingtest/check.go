@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cronlatch/cronlatch/locking"
@@ -52,6 +53,16 @@ type term struct {
 	end      time.Time // of the exclusive right, from what the events say
 	released bool
 	forced   time.Time // zero while it was not
+}
+
+// story is what happened to a grant, for a message.
+func (t *term) story() string {
+	var b strings.Builder
+	for _, e := range slices.Concat(t.grants, t.events) {
+		fmt.Fprintf(&b, "  token %d: %s at %s, acquired %s, expires %s, seen at %s\n", t.token, e.kind, e.at().Format(time.StampMicro),
+			e.row.AcquiredAt.Format(time.StampMicro), e.row.ExpiresAt.Format(time.StampMicro), e.row.Now.Format(time.StampMicro))
+	}
+	return b.String()
 }
 
 type checker struct {
@@ -178,7 +189,7 @@ func (c *checker) follow(before, t *term) {
 		end = end.Add(t.grants[0].grace)
 	}
 	if start.Before(end) && !c.unsure[before.owner] {
-		c.failf("%q got token %d at %s, while %q had token %d until %s", t.owner, t.token,
-			start.Format(time.StampMicro), before.owner, before.token, end.Format(time.StampMicro))
+		c.failf("%q got token %d at %s, while %q had token %d until %s\n%s\n%s", t.owner, t.token,
+			start.Format(time.StampMicro), before.owner, before.token, end.Format(time.StampMicro), before.story(), t.story())
 	}
 }
