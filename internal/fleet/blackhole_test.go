@@ -24,9 +24,11 @@ import (
 const blackHolesEnv = "CRONLATCH_FLEET_BLACKHOLES"
 
 // P3: a holder whose connection swallows everything is told to stop before a rival that asks all the time can acquire.
-// All holders at the same time, each behind a proxy of its own.
+// All holders at the same time, each behind a proxy of its own. Holders and rivals are one process here, and who gets no
+// processor time for longer than the margin cannot be told in time: the test does not run beside the package's others.
+//
+//nolint:paralleltest // see above
 func TestBlackHoledHolders(t *testing.T) {
-	t.Parallel()
 	holders := 20
 	if text := os.Getenv(blackHolesEnv); text != "" {
 		n, err := strconv.Atoi(text)
@@ -109,7 +111,7 @@ func (h holder) end(rival locking.Store) (e ending) {
 func compete(rival locking.Store, resource string) (sent time.Duration, token int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	owner := locking.NewOwner()
 	for ; ; <-tick.C {
