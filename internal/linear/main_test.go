@@ -44,12 +44,18 @@ func verify(t *testing.T, c linear.Config, met map[string]int) {
 	for _, problem := range problems {
 		t.Error(problem)
 	}
+	if c.Calls < fullDrive {
+		return // what is rare need not come in a short one
+	}
 	for what, atLeast := range met {
-		assert.GreaterOrEqual(t, stats[what], max(1, atLeast*c.Calls/2000), what)
+		assert.GreaterOrEqual(t, stats[what], atLeast*c.Calls/fullDrive, what)
 	}
 }
 
-// everything is what each drive of 2,000 calls must have met, however slow the machine is.
+// fullDrive is how many calls of each client are enough to meet everything.
+const fullDrive = 2000
+
+// everything is what each full drive must have met, however slow the machine is.
 func everything() map[string]int {
 	return map[string]int{
 		"acquire done": 100, "acquire refused": 100, "renew done": 50, "renew lost": 50, "release done": 100,
