@@ -75,5 +75,5 @@ ci: ## run what CI runs
 
 .PHONY: clean
 clean: ## remove what the other targets made in this folder, and the data of make run
-	rm -rf bin reports cronlatch.db cronlatch.db-wal cronlatch.db-shm
+	rm -rf bin reports cronlatch.db cronlatch.db-wal cronlatch.db-shm cronlatch.token
 	find . -name '*.test' -o -name '*.prof' | xargs rm -f
