@@ -33,7 +33,7 @@ func TestLockWaitersHangABell(t *testing.T) {
 	rig.goOn(t)
 	assert.Zero(t, first.end(t))
 	rig.noted(t, "second")
-	assert.Zero(t, count(listening))
+	lockUntil(t, "it no longer listens", func() bool { return count(listening) == 0 })
 	second.signal(t, syscall.SIGTERM)
 	second.end(t)
 }

@@ -24,11 +24,8 @@ func hears(t *testing.T, l *database.Listener) {
 
 func TestListen(t *testing.T) {
 	t.Parallel()
-	db := dbtest.Postgres(t)
+	db := dbtest.Open(t, dbtest.Direct(t, dbtest.PostgresURL(t)))
 	l, err := db.Listen(t.Context(), "a channel")
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip("behind a pooler there are no notifications")
-	}
 	require.NoError(t, err)
 	notify := func(channel string) {
 		t.Helper()
@@ -51,11 +48,8 @@ func TestListen(t *testing.T) {
 
 func TestAListenerNoticesThatItsConnectionIsGone(t *testing.T) {
 	t.Parallel()
-	db := dbtest.Postgres(t)
+	db := dbtest.Open(t, dbtest.Direct(t, dbtest.PostgresURL(t)))
 	l, err := db.Listen(t.Context(), "c")
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip("behind a pooler there are no notifications")
-	}
 	require.NoError(t, err)
 	defer l.Close()
 	_, err = db.Main.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

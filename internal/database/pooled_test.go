@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/pgserver"
 )
 
@@ -299,3 +301,15 @@ func plainList(list string) string {
 }
 
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// Behind a pooler LISTEN would reach a session that serves somebody else next.
+func TestPooledListenIsRefused(t *testing.T) {
+	t.Parallel()
+	_, b := pooler(t)
+	db := dbtest.Open(t, b.URL())
+	_, err := db.Listen(t.Context(), "c")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	var listening int
+	require.NoError(t, db.Main.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_listening_channels()`).Scan(&listening))
+	assert.Zero(t, listening)
+}
