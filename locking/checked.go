@@ -88,7 +88,7 @@ func validateClaims(claims []Claim, renewal bool) error {
 // first's answer.
 func once(seen map[string]bool, resource string) error {
 	if seen[resource] {
-		return invalid("resource: %q occurs twice in one batch", resource)
+		return invalid("resource", "%q occurs twice in one batch", resource)
 	}
 	seen[resource] = true
 	return nil

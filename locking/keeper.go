@@ -78,7 +78,7 @@ type Keeper struct {
 // NewKeeper checks the configuration.
 func NewKeeper(c KeeperConfig) (*Keeper, error) {
 	if c.Store == nil {
-		return nil, invalid("keeper: has no store")
+		return nil, invalid("keeper", "has no store")
 	}
 	c.TTL = cmp.Or(c.TTL, DefaultTTL)
 	if err := NewLease(LeaseConfig{TTL: c.TTL, Margin: c.Margin, Attempt: c.Attempt}).Validate(); err != nil {

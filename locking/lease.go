@@ -67,13 +67,13 @@ func (l Lease) StopAt(sent time.Duration) time.Duration { return l.Deadline(sent
 func (l Lease) Validate() error {
 	switch {
 	case l.TTL < MinKeptTTL || l.TTL > MaxTTL:
-		return invalid("TTL: is %s; a kept lock needs from %s to %s", l.TTL, MinKeptTTL, MaxTTL)
+		return invalid("TTL", "is %s; a kept lock needs from %s to %s", l.TTL, MinKeptTTL, MaxTTL)
 	case l.Margin < 0 || l.Attempt < 0:
-		return invalid("lease: the margin (%s) and the attempt's timeout (%s) must be positive", l.Margin, l.Attempt)
+		return invalid("lease", "the margin (%s) and the attempt's timeout (%s) must be positive", l.Margin, l.Attempt)
 	case l.Beat < l.Attempt:
-		return invalid("lease: an attempt of %s does not end before the next beat, %s later", l.Attempt, l.Beat)
+		return invalid("lease", "an attempt of %s does not end before the next beat, %s later", l.Attempt, l.Beat)
 	case l.Beat+l.Attempt > l.TTL-l.Margin:
-		return invalid("lease: the first renewal may take until %s after the grant, but with a TTL of %s and a margin "+
+		return invalid("lease", "the first renewal may take until %s after the grant, but with a TTL of %s and a margin "+
 			"of %s the holder must have stopped after %s", l.Beat+l.Attempt, l.TTL, l.Margin, l.TTL-l.Margin)
 	}
 	return nil

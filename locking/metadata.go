@@ -13,21 +13,21 @@ const (
 	maxMetadataDepth = 64
 )
 
-// validateMetadata accepts what both databases store without changing its meaning: a JSON object whose text is valid
+// ValidateMetadata is the rule for metadata, nil included: it accepts what both databases store without changing its meaning: a JSON object whose text is valid
 // UTF-8 and whose strings have no NUL and no half of a surrogate pair (jsonb refuses both, in the middle of a batch).
-func validateMetadata(m json.RawMessage) error {
+func ValidateMetadata(m json.RawMessage) error {
 	if len(m) == 0 {
 		return nil
 	}
 	switch {
 	case len(m) > MaxMetadataBytes:
-		return invalid("metadata: has %d bytes; at most %d are allowed", len(m), MaxMetadataBytes)
+		return invalid("metadata", "has %d bytes; at most %d are allowed", len(m), MaxMetadataBytes)
 	case !utf8.Valid(m):
-		return invalid("metadata: is not valid UTF-8")
+		return invalid("metadata", "is not valid UTF-8")
 	case !json.Valid(m) || bytes.TrimLeft(m, " \t\r\n")[0] != '{':
-		return invalid("metadata: is not a JSON object")
+		return invalid("metadata", "is not a JSON object")
 	case hasBadEscape(m):
-		return invalid("metadata: has a \\u0000 or half of a surrogate pair")
+		return invalid("metadata", "has a \\u0000 or half of a surrogate pair")
 	}
 	return validateTree(m)
 }
@@ -36,7 +36,7 @@ func validateMetadata(m json.RawMessage) error {
 func validateTree(m json.RawMessage) error {
 	var object map[string]any
 	if err := json.Unmarshal(m, &object); err != nil {
-		return invalid("metadata: %v", err)
+		return invalid("metadata", "has a number that is out of range") // all else was looked at before
 	}
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(m); i++ {
@@ -53,7 +53,7 @@ func validateTree(m json.RawMessage) error {
 		}
 	}
 	if deepest > maxMetadataDepth {
-		return invalid("metadata: is nested %d deep; at most %d are allowed", deepest, maxMetadataDepth)
+		return invalid("metadata", "is nested %d deep; at most %d are allowed", deepest, maxMetadataDepth)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func Metadata(v any) AcquireOption {
 func StopGrace(d time.Duration) AcquireOption {
 	return func(c *acquireConfig) error {
 		if d < 0 {
-			return invalid("stop grace: %s is negative", d)
+			return invalid("stop grace", "%s is negative", d)
 		}
 		c.stopGrace = d
 		return nil

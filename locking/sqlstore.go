@@ -24,13 +24,13 @@ func NewStore(db bun.IDB) (Store, error) {
 	switch name := db.Dialect().Name(); name {
 	case dialect.PG:
 		if native(db) == nil {
-			return nil, invalid("database: %T is none of *bun.DB, bun.Conn and bun.Tx", db)
+			return nil, invalid("database", "%T is none of *bun.DB, bun.Conn and bun.Tx", db)
 		}
 		return Checked(newPostgres(db)), nil
 	case dialect.SQLite:
 		return Checked(newSQLite(db)), nil
 	default:
-		return nil, invalid("database: dialect %s is not supported", name)
+		return nil, invalid("database", "dialect %s is not supported", name)
 	}
 }
 

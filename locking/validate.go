@@ -28,7 +28,7 @@ const (
 // "." or "..". Databases rewrite or cut other bytes silently, and then two names become one.
 func ValidateResource(name string) error {
 	if err := resource.Validate(name); err != nil {
-		return fmt.Errorf("%w: resource: %w", ErrInvalid, err)
+		return &InvalidError{Argument: "resource", Problem: err.Error(), Err: err}
 	}
 	return nil
 }
@@ -37,13 +37,13 @@ func ValidateResource(name string) error {
 func ValidateOwner(owner string) error {
 	switch {
 	case strings.TrimSpace(owner) == "":
-		return invalid("owner: is blank")
+		return invalid("owner", "is blank")
 	case len(owner) > MaxOwnerBytes:
-		return invalid("owner: has %d bytes; at most %d are allowed", len(owner), MaxOwnerBytes)
+		return invalid("owner", "has %d bytes; at most %d are allowed", len(owner), MaxOwnerBytes)
 	case !utf8.ValidString(owner):
-		return invalid("owner: is not valid UTF-8")
+		return invalid("owner", "is not valid UTF-8")
 	case strings.ContainsFunc(owner, unicode.IsControl):
-		return invalid("owner: has a control character")
+		return invalid("owner", "has a control character")
 	}
 	return nil
 }
@@ -54,13 +54,32 @@ func NewOwner() string { return rand.Text() }
 // validatePrincipal lets through what a server knows its callers by, and nobody.
 func validatePrincipal(principal string) error {
 	if len(principal) > MaxOwnerBytes || !utf8.ValidString(principal) || strings.ContainsFunc(principal, unicode.IsControl) {
-		return invalid("principal: is longer than %d bytes, not valid UTF-8, or has a control character", MaxOwnerBytes)
+		return invalid("principal", "is longer than %d bytes, not valid UTF-8, or has a control character", MaxOwnerBytes)
 	}
 	return nil
 }
 
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+// InvalidError is ErrInvalid with the argument that is at fault and why.
+type InvalidError struct {
+	Argument string // "resource", "owner", "TTL", "metadata", ...
+	Problem  string // a clause about it: "is blank"
+	Err      error  // the cause; may be nil
+}
+
+func (e *InvalidError) Error() string {
+	return ErrInvalid.Error() + ": " + e.Argument + ": " + e.Problem
+}
+
+// Unwrap makes errors.Is(err, ErrInvalid) true, and finds the cause.
+func (e *InvalidError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrInvalid}
+	}
+	return []error{ErrInvalid, e.Err}
+}
+
+func invalid(argument, format string, args ...any) error {
+	return &InvalidError{Argument: argument, Problem: fmt.Sprintf(format, args...)}
 }
 
 func (q *AcquireRequest) validate() error {
@@ -74,9 +93,9 @@ func (q *AcquireRequest) validate() error {
 		return err
 	}
 	if q.Grace < 0 || q.Grace > MaxGrace {
-		return invalid("takeover grace: is %s; it must be from 0 to %s", q.Grace, MaxGrace)
+		return invalid("takeover grace", "is %s; it must be from 0 to %s", q.Grace, MaxGrace)
 	}
-	return validateMetadata(q.Metadata)
+	return ValidateMetadata(q.Metadata)
 }
 
 func (c Claim) validate(renewal bool) error {
@@ -87,7 +106,7 @@ func (c Claim) validate(renewal bool) error {
 		return err
 	}
 	if c.FencingToken < 0 || c.FencingToken > MaxToken {
-		return invalid("fencing token: %d is out of range", c.FencingToken)
+		return invalid("fencing token", "%d is out of range", c.FencingToken)
 	}
 	if renewal {
 		return validateTTL(c.TTL)
@@ -104,7 +123,7 @@ func validateKey(name, owner string) error {
 
 func validateTTL(ttl time.Duration) error {
 	if ttl < MinTTL || ttl > MaxTTL {
-		return invalid("TTL: is %s; it must be from %s to %s", ttl, MinTTL, MaxTTL)
+		return invalid("TTL", "is %s; it must be from %s to %s", ttl, MinTTL, MaxTTL)
 	}
 	return nil
 }
@@ -114,11 +133,11 @@ func (f Force) validate() error {
 		return err
 	}
 	if f.FencingToken < 1 || f.FencingToken > MaxToken {
-		return invalid("fencing token: %d is out of range; a force-release names the grant that it ends", f.FencingToken)
+		return invalid("fencing token", "%d is out of range; a force-release names the grant that it ends", f.FencingToken)
 	}
 	for field, text := range map[string]string{"reason": f.Reason, "actor": f.Actor, "replica": f.Replica} {
 		if len(text) > MaxReasonBytes || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			return invalid("%s: is longer than %d bytes, not valid UTF-8, or has a NUL", field, MaxReasonBytes)
+			return invalid(field, "is longer than %d bytes, not valid UTF-8, or has a NUL", MaxReasonBytes)
 		}
 	}
 	return nil
@@ -128,14 +147,14 @@ func (f Force) validate() error {
 // rewrite must not reach it.
 func (f ListFilter) validate() error {
 	if f.Limit < 0 || f.Limit > MaxList {
-		return invalid("limit: is %d; it must be from 1 to %d (0 is %d)", f.Limit, MaxList, DefaultList)
+		return invalid("limit", "is %d; it must be from 1 to %d (0 is %d)", f.Limit, MaxList, DefaultList)
 	}
 	if f.State != "" && f.State != StateHeld && f.State != StateExpired {
-		return invalid("state: is %q; it must be %q or %q", f.State, StateHeld, StateExpired)
+		return invalid("state", "is %q; it must be %q or %q", f.State, StateHeld, StateExpired)
 	}
 	for field, text := range map[string]string{"prefix": f.Prefix, "owner": f.Owner, "after": f.After} {
 		if !utf8.ValidString(text) || strings.Contains(text, "\x00") || len(text) > MaxOwnerBytes {
-			return invalid("%s: is longer than %d bytes, not valid UTF-8, or has a NUL", field, MaxOwnerBytes)
+			return invalid(field, "is longer than %d bytes, not valid UTF-8, or has a NUL", MaxOwnerBytes)
 		}
 	}
 	return nil
@@ -154,10 +173,10 @@ func (f ListFilter) withDefaults() ListFilter {
 
 func validatePurge(olderThan time.Duration, limit int) error {
 	if olderThan < MinPurgeAge {
-		return invalid("purge: %s is too young; rows must be kept for %s at least", olderThan, MinPurgeAge)
+		return invalid("purge", "%s is too young; rows must be kept for %s at least", olderThan, MinPurgeAge)
 	}
 	if limit < 1 || limit > MaxPurge {
-		return invalid("purge: the limit is %d; it must be from 1 to %d", limit, MaxPurge)
+		return invalid("purge", "the limit is %d; it must be from 1 to %d", limit, MaxPurge)
 	}
 	return nil
 }

@@ -151,16 +151,18 @@ func (r *lockRun) check() error {
 	if err := json.Unmarshal(r.metadata, &object); err != nil || object == nil {
 		return usage("--metadata must be a JSON object like {\"ticket\": 4711}")
 	}
+	if err := locking.ValidateMetadata(r.metadata); err != nil {
+		return invalidLock(err)
+	}
 	return nil
 }
 
 // invalidLock makes a mistake in the command line of what the package refuses.
 func invalidLock(err error) *failure {
-	text := err.Error()
-	if _, why, ok := strings.Cut(text, locking.ErrInvalid.Error()+": "); ok {
-		text = why
+	if invalid, ok := errors.AsType[*locking.InvalidError](err); ok {
+		return usage("%s: %s", invalid.Argument, invalid.Problem)
 	}
-	return usage("%s", text)
+	return usage("%w", err)
 }
 
 // lockMetadata is what others see of a holder. Arguments may hold secrets; the name of the command does not.

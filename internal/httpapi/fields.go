@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ type fields struct {
 // check answers for the name in the path, too, so that a caller learns everything at once.
 func (f *fields) check(resource string) error {
 	if err := locking.ValidateResource(resource); err != nil {
-		f.add("resource", "invalid", "%s", clause(err, "resource: name "))
+		f.add("resource", "invalid", "%s", clause(err))
 	}
 	return f.problem()
 }
@@ -93,7 +92,7 @@ func (f *fields) owner() string {
 		return ""
 	}
 	if err := locking.ValidateOwner(owner); err != nil {
-		f.add("owner", "invalid", "%s", clause(err, "owner: "))
+		f.add("owner", "invalid", "%s", clause(err))
 	}
 	return owner
 }
@@ -150,38 +149,16 @@ func (f *fields) metadata() json.RawMessage {
 	if !ok {
 		return nil
 	}
-	if err := metadataRule(json.RawMessage(v)); err != nil {
-		message := clause(err, "metadata: ")
-		if strings.HasPrefix(message, "json: ") { // of the rule's JSON reader: the number itself, as long as it may be
-			message = "has a number that is out of range"
-		}
-		f.add("metadata", "invalid", "%s", message)
+	if err := locking.ValidateMetadata(json.RawMessage(v)); err != nil {
+		f.add("metadata", "invalid", "%s", clause(err))
 	}
 	return json.RawMessage(v)
 }
 
-// metadataRule asks the one rule for metadata, which belongs to the stores, before anything is sent to one.
-func metadataRule(m json.RawMessage) error {
-	ask := locking.AcquireRequest{Resource: "metadata", Owner: "metadata", TTL: time.Second, Metadata: m}
-	_, err := locking.Checked(anything{}).Acquire(context.Background(), []locking.AcquireRequest{ask})
-	return err
-}
-
-// anything is a store that has no objection of its own.
-type anything struct{ locking.Store }
-
-func (anything) Acquire(context.Context, []locking.AcquireRequest) ([]locking.AcquireResult, error) {
-	return nil, nil
-}
-
-// clause is what an error of the rules says about a field, without the words before it.
-func clause(err error, after string) string {
-	if !errors.Is(err, locking.ErrInvalid) {
-		return "cannot be used"
+// clause is what an error of the rules says about its argument; the field is the subject.
+func clause(err error) string {
+	if invalid, ok := errors.AsType[*locking.InvalidError](err); ok {
+		return strings.TrimPrefix(invalid.Problem, "name ")
 	}
-	_, text, found := strings.Cut(err.Error(), after)
-	if !found {
-		return err.Error()
-	}
-	return text
+	return "cannot be used"
 }

@@ -146,7 +146,7 @@ func plainText(s string) bool {
 func (f *fields) listOwner(text string) string {
 	owner := strings.TrimSpace(text)
 	if err := locking.ValidateOwner(owner); err != nil {
-		f.add("owner", "invalid", "%s", clause(err, "owner: "))
+		f.add("owner", "invalid", "%s", clause(err))
 	}
 	return owner
 }
