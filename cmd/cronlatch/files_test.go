@@ -13,11 +13,19 @@ import (
 const noFile = "cronlatch: there is no configuration file DIR/cronlatch.yaml\n" +
 	"cronlatch: `cronlatch init` writes one; --config or CRONLATCH_CONFIG names another\n"
 
+const noDatabase = "cronlatch: nothing says where the database is: there is no configuration file DIR/cronlatch.yaml\n" +
+	"cronlatch: DATABASE_URL or --database-url names a database (postgres://... or sqlite:PATH), --config a configuration; `cronlatch init` writes one\n"
+
 // Every command that needs the file says how to get one.
 func TestWithoutAConfiguration(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{"validate", "jobs list", "next backup:db", "run backup:db", "serve", "runs list", "locks list", "migrate up", "migrate status"} {
+	for _, line := range []string{"validate", "jobs list", "next backup:db", "run backup:db", "serve"} {
 		newWorld(t).run(t, strings.Fields(line)...).says(t, exitConfig, "", noFile)
+	}
+	for _, line := range []string{
+		"runs list", "lock deploy -- true", "locks list", "locks show a", "token list", "migrate up", "migrate status",
+	} {
+		newWorld(t).run(t, strings.Fields(line)...).says(t, exitConfig, "", noDatabase)
 	}
 	w := newWorld(t)
 	w.env["CRONLATCH_CONFIG"] = "other.yaml"

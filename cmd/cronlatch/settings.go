@@ -55,6 +55,11 @@ func (a *app) target() (database.Target, error) {
 	if _, err := os.Stat(path); err != nil && !named && a.Getenv("PGHOST") != "" {
 		return a.resolve("", filepath.Dir(path))
 	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !named {
+		// Not cronlatch.db of this folder: two folders would be two databases, and each lock in them free.
+		return database.Target{}, fail(exitConfig, "nothing says where the database is: there is no configuration file %s", path).
+			withHint("DATABASE_URL or --database-url names a database (postgres://... or sqlite:PATH), --config a configuration; `cronlatch init` writes one")
+	}
 	config, err := a.loadFile(path)
 	if err != nil {
 		return database.Target{}, err
