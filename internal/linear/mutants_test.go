@@ -16,70 +16,13 @@ import (
 	"github.com/cronlatch/cronlatch/locking/lockingtest"
 )
 
-// mutant is a store with one thing wrong; what is nil is right.
-type mutant struct {
-	locking.Store
-
-	acquire func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error)
-	renew   func(s locking.Store, c locking.Claim) (locking.ClaimResult, error)
-	release func(s locking.Store, c locking.Claim) (locking.ClaimResult, error)
-}
-
-func (m *mutant) Acquire(ctx context.Context, reqs []locking.AcquireRequest) ([]locking.AcquireResult, error) {
-	if m.acquire == nil {
-		return m.Store.Acquire(ctx, reqs)
-	}
-	res, err := m.acquire(m.Store, reqs[0])
-	return []locking.AcquireResult{res}, err
-}
-
-func (m *mutant) Renew(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
-	if m.renew == nil {
-		return m.Store.Renew(ctx, claims)
-	}
-	res, err := m.renew(m.Store, claims[0])
-	return []locking.ClaimResult{res}, err
-}
-
-func (m *mutant) Release(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
-	if m.release == nil {
-		return m.Store.Release(ctx, claims)
-	}
-	res, err := m.release(m.Store, claims[0])
-	return []locking.ClaimResult{res}, err
-}
-
 // mutants are what the checker must find.
-func mutants(ctx context.Context) map[string]*mutant {
-	acquire := func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
-		res, err := s.Acquire(ctx, []locking.AcquireRequest{q})
-		if err != nil {
-			return locking.AcquireResult{}, err
-		}
-		return res[0], nil
-	}
-	renew := func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
-		res, err := s.Renew(ctx, []locking.Claim{c})
-		if err != nil {
-			return locking.ClaimResult{}, err
-		}
-		return res[0], nil
-	}
-	release := func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
-		res, err := s.Release(ctx, []locking.Claim{c})
-		if err != nil {
-			return locking.ClaimResult{}, err
-		}
-		return res[0], nil
-	}
-	holder := func(s locking.Store, c locking.Claim) locking.Claim {
-		if r, err := s.Get(ctx, c.Resource); err == nil {
-			c.Owner, c.FencingToken = r.Owner, r.FencingToken
-		}
-		return c
-	}
-	return map[string]*mutant{
-		"double grant": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+func mutants(ctx context.Context) map[string]*lockingtest.Mutant {
+	calls := lockingtest.Calls{Ctx: ctx}
+	acquire, renew, holder := calls.Acquire, calls.Renew, calls.Holder
+	release := calls.Release
+	return map[string]*lockingtest.Mutant{
+		"double grant": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			res, err := acquire(s, q)
 			if err == nil && !res.Acquired { // the look and the write are two steps, and the look was too early
 				_, err = s.Release(ctx, []locking.Claim{{Resource: q.Resource, Owner: res.Record.Owner}})
@@ -89,10 +32,10 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return res, err
 		}},
-		"renew without owner check": {renew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"renew without owner check": {OnRenew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			return renew(s, holder(s, c))
 		}},
-		"renew that revives an expired lock": {renew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"renew that revives an expired lock": {OnRenew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			res, err := renew(s, c)
 			if err == nil && res.Err != nil && c.Owner != "a stranger" {
 				res.Err = nil
@@ -101,7 +44,7 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return res, err
 		}},
-		"renew that changes nothing": {renew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"renew that changes nothing": {OnRenew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			r, err := s.Get(ctx, c.Resource)
 			if err != nil && !errors.Is(err, locking.ErrNotFound) {
 				return locking.ClaimResult{}, err
@@ -112,34 +55,34 @@ func mutants(ctx context.Context) map[string]*mutant {
 			r.ExpiresAt = r.Now.Add(c.TTL)
 			return locking.ClaimResult{Record: r}, nil
 		}},
-		"lying row count: one renewal in ten says it did nothing": {renew: every10th(renew, func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"lying row count: one renewal in ten says it did nothing": {OnRenew: every10th(renew, func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			res, err := renew(s, c)
 			if err == nil && res.Err == nil {
 				res.Err = locking.ErrLost
 			}
 			return res, err
 		})},
-		"lying row count: one release in ten did nothing": {release: every10th(release, func(locking.Store, locking.Claim) (locking.ClaimResult, error) {
+		"lying row count: one release in ten did nothing": {OnRelease: every10th(release, func(locking.Store, locking.Claim) (locking.ClaimResult, error) {
 			return locking.ClaimResult{}, nil
 		})},
-		"lying row count: one release in ten says it did nothing": {release: every10th(release, func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"lying row count: one release in ten says it did nothing": {OnRelease: every10th(release, func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			res, err := release(s, c)
 			if err == nil && res.Err == nil {
 				res.Err = locking.ErrNotFound
 			}
 			return res, err
 		})},
-		"release without owner check": {release: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"release without owner check": {OnRelease: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			return release(s, holder(s, c))
 		}},
-		"token reuse": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"token reuse": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			res, err := acquire(s, q)
 			if res.Acquired {
 				res.Record.FencingToken = (res.Record.FencingToken + 1) / 2
 			}
 			return res, err
 		}},
-		"new token for the same grant": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"new token for the same grant": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			if r, err := s.Get(ctx, q.Resource); err == nil && r.Owner == q.Owner && r.ReleasedAt == nil {
 				if _, err := release(s, locking.Claim{Resource: q.Resource, Owner: q.Owner}); err != nil {
 					return locking.AcquireResult{}, err
@@ -147,7 +90,7 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return acquire(s, q)
 		}},
-		"busy although free": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"busy although free": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			r, err := s.Get(ctx, q.Resource)
 			if err == nil {
 				return locking.AcquireResult{Record: r}, nil

@@ -16,66 +16,14 @@ import (
 	"github.com/cronlatch/cronlatch/locking/lockingtest"
 )
 
-// mutant is a store with one thing wrong; what is nil is right.
-type mutant struct {
-	locking.Store
-
-	acquire func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error)
-	renew   func(s locking.Store, c locking.Claim) (locking.ClaimResult, error)
-	release func(s locking.Store, c locking.Claim) (locking.ClaimResult, error)
-}
-
-func (m *mutant) Acquire(ctx context.Context, reqs []locking.AcquireRequest) ([]locking.AcquireResult, error) {
-	if m.acquire == nil {
-		return m.Store.Acquire(ctx, reqs)
-	}
-	res, err := m.acquire(m.Store, reqs[0])
-	return []locking.AcquireResult{res}, err
-}
-
-func (m *mutant) Renew(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
-	if m.renew == nil {
-		return m.Store.Renew(ctx, claims)
-	}
-	res, err := m.renew(m.Store, claims[0])
-	return []locking.ClaimResult{res}, err
-}
-
-func (m *mutant) Release(ctx context.Context, claims []locking.Claim) ([]locking.ClaimResult, error) {
-	if m.release == nil {
-		return m.Store.Release(ctx, claims)
-	}
-	res, err := m.release(m.Store, claims[0])
-	return []locking.ClaimResult{res}, err
-}
-
 // mutants are the mistakes that the checker must find, by what it says about them.
-func mutants(ctx context.Context) map[string]*mutant {
-	acquire := func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
-		res, err := s.Acquire(ctx, []locking.AcquireRequest{q})
-		if err != nil {
-			return locking.AcquireResult{}, err
-		}
-		return res[0], nil
-	}
-	renew := func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
-		res, err := s.Renew(ctx, []locking.Claim{c})
-		if err != nil {
-			return locking.ClaimResult{}, err
-		}
-		return res[0], nil
-	}
-	// holder is the claim of whoever holds the resource.
-	holder := func(s locking.Store, c locking.Claim) locking.Claim {
-		if r, err := s.Get(ctx, c.Resource); err == nil {
-			c.Owner, c.FencingToken = r.Owner, r.FencingToken
-		}
-		return c
-	}
+func mutants(ctx context.Context) map[string]*lockingtest.Mutant {
+	calls := lockingtest.Calls{Ctx: ctx}
+	acquire, renew, holder := calls.Acquire, calls.Renew, calls.Holder
 	var mu sync.Mutex
 	given := map[string]int64{}
-	return map[string]*mutant{
-		"double grant: while": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+	return map[string]*lockingtest.Mutant{
+		"double grant: while": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			if r, err := s.Get(ctx, q.Resource); err == nil && r.Owner != q.Owner {
 				_, err = s.ForceRelease(ctx, locking.Force{Resource: q.Resource, FencingToken: r.FencingToken, Immediate: true})
 				if err != nil {
@@ -84,11 +32,11 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return acquire(s, q)
 		}},
-		"grant without the grace: while": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"grant without the grace: while": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			q.Grace = 0
 			return acquire(s, q)
 		}},
-		"new token for the same grant: while": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"new token for the same grant: while": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			if r, err := s.Get(ctx, q.Resource); err == nil && r.Owner == q.Owner {
 				_, err = s.Release(ctx, []locking.Claim{{Resource: q.Resource, Owner: q.Owner}})
 				if err != nil {
@@ -97,21 +45,21 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return acquire(s, q)
 		}},
-		"token reuse: is of": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"token reuse: is of": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			res, err := acquire(s, q)
 			if res.Acquired {
 				res.Record.FencingToken = (res.Record.FencingToken + 1) / 2
 			}
 			return res, err
 		}},
-		"tokens that fall: after the higher token": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"tokens that fall: after the higher token": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			res, err := acquire(s, q)
 			if res.Acquired {
 				res.Record.FencingToken = math.MaxInt32 - res.Record.FencingToken
 			}
 			return res, err
 		}},
-		"busy although free: not in the way": {acquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
+		"busy although free: not in the way": {OnAcquire: func(s locking.Store, q locking.AcquireRequest) (locking.AcquireResult, error) {
 			res, err := acquire(s, q)
 			mu.Lock()
 			defer mu.Unlock()
@@ -120,10 +68,10 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return res, err
 		}},
-		"renew without owner check: and the row is of": {renew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"renew without owner check: and the row is of": {OnRenew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			return renew(s, holder(s, c))
 		}},
-		"lying row count: after its end": {renew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"lying row count: after its end": {OnRenew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			res, err := renew(s, c)
 			now, nowErr := s.Now(ctx)
 			if res.Err != nil && nowErr == nil && c.FencingToken != 0 && c.Owner != "stranger" {
@@ -134,21 +82,21 @@ func mutants(ctx context.Context) map[string]*mutant {
 			}
 			return res, err
 		}},
-		"answers of the neighbor: and the row is of": {renew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"answers of the neighbor: and the row is of": {OnRenew: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			mine, err := renew(s, c) // as a connection whose answers are shifted by one
 			if all, listErr := s.List(ctx, locking.ListFilter{}); listErr == nil && len(all) > 0 {
 				return locking.ClaimResult{Record: all[0]}, err
 			}
 			return mine, err
 		}},
-		"release without owner check: and the row is of": {release: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"release without owner check: and the row is of": {OnRelease: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			res, err := s.Release(ctx, []locking.Claim{holder(s, c)})
 			if err != nil {
 				return locking.ClaimResult{}, err
 			}
 			return res[0], nil
 		}},
-		"silent release by a stranger: while": {release: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
+		"silent release by a stranger: while": {OnRelease: func(s locking.Store, c locking.Claim) (locking.ClaimResult, error) {
 			_, err := s.Release(ctx, []locking.Claim{holder(s, c)})
 			return locking.ClaimResult{Err: locking.ErrNotOwner}, err
 		}},
