@@ -43,15 +43,21 @@ func EnsureAdmin(ctx context.Context, s *Store, path, replica string) (AdminToke
 	if row != nil {
 		return compare(row, path), nil
 	}
+	return makeAdmin(ctx, s, path, replica)
+}
+
+// makeAdmin is EnsureAdmin after no row was found; others may have made one since then.
+func makeAdmin(ctx context.Context, s *Store, path, replica string) (AdminToken, error) {
 	token, created, err := tokenIn(path)
 	if err != nil {
-		return AdminToken{}, fmt.Errorf("%w: %w", ErrFile, err)
+		return madeMeanwhile(ctx, s, path, err)
 	}
 	err = s.Create(ctx, Creation{ID: AdminID, Hash: Hash(token), Role: Admin, Actor: replica, replica: true})
 	if err != nil && !errors.Is(err, ErrExists) {
 		return AdminToken{}, err // the file stays: whether the row is there shows next time
 	}
-	if row, err = s.admin(ctx); err != nil {
+	row, err := s.admin(ctx)
+	if err != nil {
 		return AdminToken{}, err
 	}
 	if row == nil {
@@ -65,6 +71,19 @@ func EnsureAdmin(ctx context.Context, s *Store, path, replica string) (AdminToke
 		if err := removeFile(path, token); err != nil {
 			return AdminToken{}, fmt.Errorf("%w: another replica was first: %w", ErrFile, err)
 		}
+	}
+	return compare(row, path), nil
+}
+
+// madeMeanwhile answers for a file that cannot be used. It matters only while there is no row: a file that was there and
+// is gone belonged to a replica beside us that lost, and took it away after it had seen the row.
+func madeMeanwhile(ctx context.Context, s *Store, path string, fileErr error) (AdminToken, error) {
+	row, err := s.admin(ctx)
+	if err != nil {
+		return AdminToken{}, err
+	}
+	if row == nil {
+		return AdminToken{}, fmt.Errorf("%w: %w", ErrFile, fileErr)
 	}
 	return compare(row, path), nil
 }

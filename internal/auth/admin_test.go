@@ -114,6 +114,23 @@ func TestManyFirstStarts(t *testing.T) {
 	})
 }
 
+// Two replicas of one host found no row. The other one made the file, lost against another host and took the file away
+// between our finding it and our reading it, as a link that leads nowhere is there and cannot be read.
+func TestTheFileOfALoserGoesWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	s, dir := openStore(t, dbtest.SQLite(t)), t.TempDir()
+	gone := filepath.Join(dir, "gone")
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), gone))
+	_, err := makeAdmin(t.Context(), s, gone, "a")
+	require.ErrorIs(t, err, ErrFile, "nobody has made a token: somebody else took the file")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	require.Equal(t, AdminCreated, ensure(t, s, filepath.Join(dir, "token")).State)
+	got, err := makeAdmin(t.Context(), s, gone, "a")
+	require.NoError(t, err)
+	assert.Equal(t, AdminToken{State: AdminElsewhere}, got)
+}
+
 func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

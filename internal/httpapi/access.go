@@ -120,10 +120,13 @@ func (c *call) auditFields() []zap.Field {
 	return []zap.Field{audit.Actor(audit.ActorUser, c.actor()), audit.Replica(c.o.Replica), audit.RequestID(idOf(c.r))}
 }
 
+// nobody is the actor of a call without a token, and no id of a token can be written like this.
+const nobody = "(anonymous)"
+
 // actor is who the audit says it was.
 func (c *call) actor() string {
 	if c.who.ID == "" {
-		return "anonymous"
+		return nobody
 	}
 	return c.who.ID
 }

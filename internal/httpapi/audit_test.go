@@ -80,15 +80,15 @@ func TestAuditOfDeniedCallers(t *testing.T) {
 		return []line{l}
 	}
 	g.ask(http.MethodPost, path("x"), goodAcquire)
-	assert.Equal(t, denied("anonymous", "no_token", line{"operation": "acquireLock", "resource": "x"}), g.lines())
+	assert.Equal(t, denied("(anonymous)", "no_token", line{"operation": "acquireLock", "resource": "x"}), g.lines())
 	g.ask(http.MethodGet, "/locks", "", "Authorization", "Bearer cl_canary_secret")
-	assert.Equal(t, denied("anonymous", "bad_token", line{"operation": "listLocks"}), g.lines())
+	assert.Equal(t, denied("(anonymous)", "bad_token", line{"operation": "listLocks"}), g.lines())
 	g.ask(http.MethodGet, "/nothing", "")
-	assert.Equal(t, denied("anonymous", "no_token", nil), g.lines())
+	assert.Equal(t, denied("(anonymous)", "no_token", nil), g.lines())
 	g.ask(http.MethodPost, path("x"), goodAcquire, "Authorization", "Bearer viewer")
 	assert.Equal(t, denied("v", "role", line{"operation": "acquireLock", "resource": "x"}), g.lines())
 	g.ask(http.MethodPost, path("x"), goodAcquire, "Origin", "https://evil.example")
-	assert.Equal(t, denied("anonymous", "cross_site", line{"operation": "acquireLock", "resource": "x"}), g.lines())
+	assert.Equal(t, denied("(anonymous)", "cross_site", line{"operation": "acquireLock", "resource": "x"}), g.lines())
 	g.ask(http.MethodGet, "/locks", "", "Authorization", "Bearer unavailable")
 	assert.Empty(t, g.lines(), "nobody was denied: it could not be found out")
 }
@@ -99,7 +99,7 @@ func TestWithoutAuthenticationTheActorIsAnonymous(t *testing.T) {
 	g.mustAcquire("x", "A")
 	lines := g.lines()
 	require.Len(t, lines, 1)
-	assert.Equal(t, "anonymous", lines[0]["actor.id"])
+	assert.Equal(t, "(anonymous)", lines[0]["actor.id"])
 }
 
 // The canary is in everything that a caller keeps for itself; no log and no answer has it.
