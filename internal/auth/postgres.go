@@ -11,7 +11,7 @@ FROM (SELECT 1) AS one LEFT JOIN api_tokens AS t ON true ORDER BY t.id`,
 	created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at, revoked_at = NULL`,
 
 	revoke: `INSERT INTO api_tokens AS t (id, hash, role, created_at, revoked_at)
-VALUES (?0, '', 'viewer', clock_timestamp(), clock_timestamp())
+SELECT ?0, '', 'viewer', now, now FROM clock_timestamp() AS now
 ON CONFLICT (id) DO UPDATE SET revoked_at = coalesce(t.revoked_at, clock_timestamp())`,
 
 	audit: `INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, detail)
@@ -19,4 +19,4 @@ VALUES (clock_timestamp(), ?0, 'success', ?1, ?2, jsonb_build_object('token_id',
 }
 
 const pgInsert = `INSERT INTO api_tokens AS t (id, hash, role, prefix, created_at, expires_at)
-VALUES (?0, ?1, ?2, ?3, clock_timestamp(), clock_timestamp() + ?4::bigint * interval '1 millisecond')`
+SELECT ?0, ?1, ?2, ?3, now, now + ?4::bigint * interval '1 millisecond' FROM clock_timestamp() AS now`
