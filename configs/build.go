@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/cronlatch/cronlatch/internal/resource"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -79,43 +78,11 @@ func (r *reader) build(d *jobDraft) *jobs.Job {
 		Timeout: d.timeout, KillAfter: d.killAfter, StartDeadline: d.startDeadline,
 		Overlap: d.overlap, CatchUp: d.catchUp, OnLost: d.onLost, Enabled: d.enabled,
 	}
-	job.Schedule = r.schedule(d)
+	r.policies(d, job)
+	job.Schedule, job.Jitter = r.schedule(d), d.when.jitter
 	job.Resource = r.resource(d)
-	r.checkTokens(d, job.Resource)
+	r.work(d, job)
 	return job
-}
-
-// checkWhatRuns wants exactly one of command and run.
-func (r *reader) checkWhatRuns(d *jobDraft) {
-	command, run := d.at["command"], d.at["run"]
-	switch {
-	case d.at.has("http"), d.at.has("sql"): // reported as keys of a later version
-	case !d.at.has("command") && !d.at.has("run"):
-		r.refuse(d.key, codeRequired, "job %q runs nothing; give it a command (a list, without shell) or run (a text for the shell)", abbreviate(d.name))
-	case command != nil && run != nil:
-		r.refuse(run, codeConflict, "job %q has both command (line %d) and run; remove one of them", abbreviate(d.name), command.at.line)
-	case len(d.command) > 0 && d.command[0] == "":
-		r.refuse(d.commandNodes[0], codeEmpty, "the first item of command names the program, and it is empty")
-	}
-}
-
-func (r *reader) schedule(d *jobDraft) *jobs.Schedule {
-	if d.schedule == "" {
-		return nil
-	}
-	s, err := jobs.ParseSchedule(d.schedule, jobs.ScheduleOptions{Timezone: d.timezone, DST: d.dst, Seconds: d.seconds})
-	if err == nil {
-		return s
-	}
-	n := d.at["schedule"]
-	var fault *jobs.ScheduleError
-	if !errors.As(err, &fault) {
-		r.refuse(n, "schedule", "%s", err.Error())
-		return nil
-	}
-	// Zone and policy were checked where they stand, so that a fault in defaults is reported once.
-	r.refusePart(r.asRead(n, d.schedule), part{fault.Offset, fault.Length}, fault.Code, fault.Message)
-	return nil
 }
 
 // asRead is the node with the text that was read from it: places inside it are known only when no variable was replaced.
@@ -145,11 +112,7 @@ func (r *reader) resource(d *jobDraft) jobs.Template {
 			return jobs.Template{}
 		}
 	}
-	zone, err := jobs.LoadZone(d.timezone)
-	if err != nil {
-		zone = time.UTC // reported when it was read
-	}
-	t, err := jobs.ParseTemplate(name, jobs.TemplateOptions{Offset: d.resourceOffset, Location: zone})
+	t, err := jobs.ParseTemplate(name, jobs.TemplateOptions{Offset: d.resourceOffset, Location: zoneOf(d.when.timezone)})
 	var fault *jobs.TemplateError
 	switch {
 	case err == nil:
@@ -161,16 +124,4 @@ func (r *reader) resource(d *jobDraft) jobs.Template {
 		r.refuse(n, codeResource, "%s", err.Error())
 	}
 	return t
-}
-
-// checkTokens looks at every {{ ... }} of the command.
-func (r *reader) checkTokens(d *jobDraft, t jobs.Template) {
-	_, period := t.Period(time.Time{})
-	period = period || t.String() == "" // an unreadable resource is one problem, not two
-	for i, arg := range d.command {
-		var fault *jobs.TokenError
-		if err := jobs.CheckArg(arg, period); errors.As(err, &fault) {
-			r.refusePart(d.commandNodes[i], part{fault.Offset, fault.Length}, codeTemplate, fault.Message)
-		}
-	}
 }

@@ -28,7 +28,9 @@ type Config struct {
 	Log          Log
 
 	Jobs []*jobs.Job // sorted by name
-	Hash string      // of the definitions and the zone data's version, in hex; two replicas with equal hashes agree on everything that runs
+	// JobHashes are of the definition of each job, by name: equal hashes mean equal definitions in one program.
+	JobHashes map[string]string
+	Hash      string // of the definitions and the zone data's version, in hex; two replicas with equal hashes agree on everything that runs
 }
 
 // Database is where the state is kept.

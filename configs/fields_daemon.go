@@ -12,13 +12,16 @@ import (
 type daemonDraft struct {
 	Config
 
-	defaults *node
-	jobs     *node
+	defaults  *node
+	jobs      *node
+	calendars *node
+	limits    map[string]int
+	databases map[string]Database // of sql jobs
 }
 
 // daemonFields is the table of the keys at the top of the file.
 func daemonFields() []field[daemonDraft] {
-	return slices.Concat(stateFields(), listenerFields(), workFields())
+	return slices.Concat(stateFields(), listenerFields(), limitFields(), targetFields(), workFields())
 }
 
 func stateFields() []field[daemonDraft] {
@@ -57,6 +60,10 @@ func workFields() []field[daemonDraft] {
 		{
 			key: "defaults", doc: "Values for every job that does not set the key itself; env is added to the job's.",
 			bind: func(d *daemonDraft) sink { return deferred{&d.defaults, `{timezone: "Europe/Berlin"}`} },
+		},
+		{
+			key: "calendars", doc: "Named sets of dates that jobs exclude or include.",
+			bind: func(d *daemonDraft) sink { return deferred{&d.calendars, "{de: {weekdays: [sat, sun]}}"} },
 		},
 		{
 			key: "jobs", required: true, doc: "The jobs by name; {} makes the daemon a lock service.",

@@ -28,6 +28,14 @@ func fixtureOptions() Options {
 			switch filepath.Base(path) {
 			case "pg":
 				return []byte(canary + "\n"), nil
+			case "holidays.ics":
+				return []byte("BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20261224\r\nDTEND;VALUE=DATE:20261227\r\nRRULE:FREQ=YEARLY\r\nSUMMARY:Christmas\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"), nil
+			case "times.ics":
+				return []byte("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261224T100000Z\nEND:VEVENT\nEND:VCALENDAR\n"), nil
+			case "eighty.sql":
+				return []byte("\ufeffCREATE TABLE IF NOT EXISTS t (a text);\nINSERT INTO t VALUES ({{ .Resource }});\n"), nil
+			case "bad.sql":
+				return []byte("UPDATE t SET a = 1;\n\n  COMMIT;\n"), nil
 			case "binary":
 				return []byte("a\x00b"), nil
 			case "big":
@@ -105,10 +113,11 @@ func TestEveryCodeIsShown(t *testing.T) {
 	t.Parallel()
 	missing := map[string]bool{}
 	for _, code := range []string{
-		codeAlias, codeChoice, codeConflict, codeDocuments, codeDuplicateKey, codeDuration, codeEmpty, codeEncoding, codeEnv,
-		codeFile, codeHost, codeJobName, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSyntax, codeTemplate,
-		codeTooLarge, codeType, codeUnknownKey, codeUnsupported, codeVariable, codeVersion, "schedule", "schedule-never",
+		codeAlias, codeChoice, codeConflict, codeDatabase, codeDocuments, codeDuplicateKey, codeDuration, codeEmpty, codeEncoding, codeEnv,
+		codeFile, codeHost, codeHTTP, codeJobName, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSQL, codeSyntax, codeTemplate,
+		codeTooLarge, codeType, codeUnknownKey, codeVariable, codeVersion, "schedule", "schedule-never",
 		"timezone",
+		"calendar", "window",
 	} {
 		missing[code] = true
 	}

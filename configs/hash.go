@@ -13,26 +13,35 @@ import (
 type definition struct {
 	Name, Description string
 	Tags              []string
-	Schedule          string // its hash covers text, zone, dst, seconds and zone data
+	Schedule          string // its hash covers everything that decides the instants, dates of calendars and zone data included
 	Resource, Offset  string
 	Zone              string
 	Command           []string
 	Run               string
+	HTTP              *request
+	SQL               *statements
 	Env               map[string]string
 	Durations         [3]int64
+	Jitter            int64 `json:",omitzero"`
 	Overlap           jobs.Overlap
 	CatchUp           jobs.CatchUp
 	OnLost            jobs.OnLost
+	Retry             jobs.Retry
+	ExitCodes         jobs.ExitCodes
+	OncePer           jobs.OncePer
+	Limits            map[string]int
 	Enabled           bool
 }
 
 func (d *jobDraft) definition(job *jobs.Job) definition {
 	out := definition{
 		Name: job.Name, Description: job.Description, Tags: job.Tags,
-		Resource: job.Resource.String(), Offset: d.resourceOffset, Zone: d.timezone,
-		Command: job.Command, Run: job.Run, Env: job.Env,
+		Resource: job.Resource.String(), Offset: d.resourceOffset, Zone: d.when.timezone,
+		Command: job.Command, Run: job.Run, HTTP: requestOf(job.HTTP), SQL: statementsOf(job.SQL), Env: job.Env,
 		Durations: [3]int64{int64(job.Timeout), int64(job.KillAfter), int64(job.StartDeadline)},
+		Jitter:    int64(job.Jitter),
 		Overlap:   job.Overlap, CatchUp: job.CatchUp, OnLost: job.OnLost, Enabled: job.Enabled,
+		Retry: job.Retry, ExitCodes: job.ExitCodes, OncePer: job.OncePer, Limits: job.Limits,
 	}
 	if job.Schedule != nil {
 		out.Schedule = job.Schedule.Hash()
@@ -48,4 +57,13 @@ func hash(zones string, definitions []definition) string {
 	_ = enc.Encode(zones)
 	_ = enc.Encode(definitions)
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// eachHash is a hash for each definition alone, by the job's name.
+func eachHash(definitions []definition) map[string]string {
+	each := make(map[string]string, len(definitions))
+	for i := range definitions {
+		each[definitions[i].Name] = hash("", definitions[i:i+1])
+	}
+	return each
 }

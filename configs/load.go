@@ -95,12 +95,16 @@ func (r *reader) config(root *node, o Options) *Config {
 	at := table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, &d)
 	r.overlay(&d, o)
 	r.checkTLS(&d.Config, at["tls"])
+	r.readCalendars(d.calendars)
+	r.databases = d.databases
 	defaults := r.defaults(d.defaults)
+	defaults.policies.limits = d.limits
 	var definitions []definition
 	for _, draft := range r.drafts(d.jobs, defaults) {
 		job := r.build(draft)
 		d.Jobs, definitions = append(d.Jobs, job), append(definitions, draft.definition(job))
 	}
-	d.Hash = hash(jobs.ZoneVersion, definitions)
+	r.checkLimits(at["limits"], d.Jobs)
+	d.Hash, d.JobHashes = hash(jobs.ZoneVersion, definitions), eachHash(definitions)
 	return &d.Config
 }

@@ -29,7 +29,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, &Config{
 		Path: "f.yaml", Dir: ".", Version: 1, Listen: "127.0.0.1:8420", Auth: Auth{TokenFile: DefaultTokenFile},
 		Lock: Lock{TTL: 30 * time.Second, KeepFor: 7 * 24 * time.Hour}, Capacity: 16, DrainTimeout: 30 * time.Second,
-		Log: Log{Level: "info", Format: LogAuto}, Jobs: c.Jobs, Hash: c.Hash,
+		Log: Log{Level: "info", Format: LogAuto}, Jobs: c.Jobs, JobHashes: c.JobHashes, Hash: c.Hash,
 	}, c)
 	job, err := c.Job("a")
 	require.NoError(t, err)
@@ -37,6 +37,8 @@ func TestDefaults(t *testing.T) {
 		Name: "a", Resource: job.Resource, Run: "date", KillAfter: jobs.DefaultKillAfter,
 		StartDeadline: jobs.DefaultStartDeadline, Overlap: jobs.OverlapSkip, OnLost: jobs.OnLostFail, Enabled: true,
 		CatchUp: jobs.CatchUp{Policy: jobs.CatchUpLatest, Window: jobs.DefaultCatchUpWindow, Max: jobs.DefaultCatchUpMax},
+		Retry:   jobs.Retry{Attempts: 1, Delay: 10 * time.Second, Backoff: jobs.BackoffExponential, MaxDelay: time.Hour},
+		OncePer: jobs.OncePerOccurrence,
 	}, job)
 	assert.Equal(t, "a", job.Resource.At(time.Now()))
 }

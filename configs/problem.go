@@ -14,25 +14,27 @@ const (
 	codeConflict     = "conflict"      // two keys that exclude each other
 	codeDocuments    = "documents"     // more than one YAML document
 	codeDuplicateKey = "duplicate-key" // the same key twice in one map
+	codeDatabase     = "database"      // the name of a database of sql jobs
 	codeDuration     = "duration"      // not a duration
 	codeEmpty        = "empty"         // a key, a list item or the file without a value
 	codeEncoding     = "encoding"      // not UTF-8, or with control characters
 	codeEnv          = "env"           // the name or the value of an environment variable of a job
 	codeFile         = "file"          // ${file:...} could not be read
 	codeHost         = "host"          // not the name of a host
+	codeHTTP         = "http"          // a request that cannot be made
 	codeJobName      = "job-name"      // a name that could not be locked
 	codeListen       = "listen"        // not an address
 	codeRange        = "range"         // a number or a duration outside its bounds
 	codeRequired     = "required"      // a key that must be there is not
 	codeResource     = "resource"      // a name that cannot be locked
 	codeOffset       = "resource-offset"
+	codeSQL          = "sql"       // a text that is no statement for a job
 	codeSyntax       = "syntax"    // not YAML, or YAML that is refused on purpose
-	codeTemplate     = "template"  // {{ ... }} in a command
+	codeTemplate     = "template"  // {{ ... }} in a command, a request or a statement
 	codeTooLarge     = "too-large" // size, nesting or number of values
 	codeType         = "type"      // a value of another type than the key's
 	codeUnknownKey   = "unknown-key"
-	codeUnsupported  = "unsupported" // a value that a later version knows
-	codeVariable     = "variable"    // ${...} that is unset or not understood
+	codeVariable     = "variable" // ${...} that is unset or not understood
 	codeVersion      = "version"
 )
 

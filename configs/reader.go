@@ -1,6 +1,10 @@
 package configs
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cronlatch/cronlatch/jobs"
+)
 
 // maxValues bounds how many values are read, aliases counted each time: nine lines of aliases can stand for a billion.
 const maxValues = 1_000_000
@@ -9,8 +13,10 @@ const maxValues = 1_000_000
 type reader struct {
 	findings
 
-	vars   variables
-	values int
+	vars      variables
+	values    int
+	calendars map[string]*jobs.Calendar // by name; nil for a faulty one
+	databases map[string]Database       // of sql jobs, by name
 }
 
 // refuse reports a problem with a whole node.

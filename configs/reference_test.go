@@ -32,8 +32,17 @@ func reference() string {
 	section(&b, "tls", "tls.", tlsFields())
 	section(&b, "lock", "lock.", lockFields())
 	section(&b, "log", "log.", logFields())
+	section(&b, "An item of calendars", "", calendarFields())
 	section(&b, "A job", "", jobFields())
+	section(&b, "calendars of a job", "calendars.", calendarsFields())
+	section(&b, "An item of calendars.blackout", "", blackoutFields())
+	section(&b, "retry", "retry.", retryFields())
+	section(&b, "exit_codes", "exit_codes.", exitCodeFields())
 	section(&b, "catch_up", "catch_up.", catchUpFields())
+	section(&b, "http", "http.", httpFields())
+	section(&b, "http.expect", "http.expect.", expectFields())
+	section(&b, "sql", "sql.", sqlFields())
+	section(&b, "An item of databases", "", targetDatabaseFields())
 	b.WriteString(referenceNotes)
 	return b.String()
 }
@@ -69,9 +78,10 @@ const referenceNotes = `
 ## Replacements
 
 - ` + "`${VAR}`, `${VAR:-default}`, `${VAR:?message}` and `${file:path}`" + ` are replaced once in scalar values, after parsing; never
-  in keys, ` + "`command` or `run`" + `. An unset (or empty) variable is an error unless it has a default. ` + "`$$`" + ` is a dollar.
+  in keys, ` + "`command`, `run`, `sql.statement` and `http.expect.body`" + `. An unset (or empty) variable is an error unless it has a default. ` + "`$$`" + ` is a dollar.
 - ` + "`{{ .Period }}`, `{{ .ScheduledAt }}` and `{{ .Resource }}`" + ` are replaced inside an element of ` + "`command`" + `, which is never split
-  again; ` + "`{{ \"{{\" }}`" + ` is two literal braces. ` + "`.Period`" + ` is the date part of the resource.
+  again; in ` + "`http.url`" + ` (after the host, percent-encoded), ` + "`http.headers` and `http.body`" + ` (as they are); and in ` + "`sql.statement`" + ` and the
+  file of ` + "`sql.file`" + `, outside of quotes, as a text in quotes: ` + "`WHERE month = {{ .Period }}`" + `. ` + "`{{ \"{{\" }}`" + ` is two literal braces. ` + "`.Period`" + ` is the date part of the resource.
 - In ` + "`resource`, `YYYY`, `MM`, `DD`, `HH` and `mm`" + ` count when ` + "`YYYY`" + ` is among them and they stand between non-letters (or
   together, as in ` + "`YYYYMMDD`" + `). They are filled from the scheduled instant in the job's zone; ` + "`resource_offset: -1mo`" + `
   counts from the first of the month, ` + "`d`, `w` and `y`" + ` from the day.
@@ -79,13 +89,49 @@ const referenceNotes = `
 ## Schedules
 
 Five fields: minute, hour, day of month, month, day of week; with ` + "`seconds: true`" + ` six, the second first. Lists, ranges, steps, names
-(` + "`MON`, `jan`" + `), 7 as Sunday, ranges that wrap (` + "`22-2`, `FRI-MON`" + `), ` + "`@hourly`" + ` and its kin, ` + "`@every 15m`" + ` (counted from 1970, so that
-all replicas mean the same instants). Day of month and day of week both restricted: either matches, and ` + "`*/n`" + ` counts as
-restricted.
+(` + "`MON`, `monday`, `jan`" + `), 7 as Sunday, ranges that wrap (` + "`22-2`, `FRI-MON`" + `), ` + "`@hourly`" + ` and its kin, ` + "`@every 15m`" + ` (counted from 1970,
+so that all replicas mean the same instants). Day of month and day of week both restricted: either matches, or both must with
+` + "`day_match: all`" + `; ` + "`*/n`" + ` counts as restricted. A list of schedules is the instants of all of them, each once.
+
+| | |
+|---|---|
+| ` + "`H`, `H(0-29)`, `H/15`, `H(0-29)/10`" + ` | a value (or the first of a step) that the job's name picks, always the same for the same name and field; ` + "`H`" + ` as day of month is 1 to 28 |
+| ` + "`L`, `L-3`" + ` as day of month | the last day, three days before it |
+| ` + "`15W`, `LW`, `L-3W`" + ` as day of month | the day from Monday to Friday nearest to it, in the same month; a month without a 31st has no ` + "`31W`" + ` |
+| ` + "`5L`, `FRIL`" + ` as day of week | the last Friday of the month |
+| ` + "`MON#2`, `1#2`" + ` as day of week | the second Monday of the month; there is not always a fifth |
+
+What never fires is an error: ` + "`0 0 30 2 *`, `MON#6`, `L-31`" + `, or what calendars and bounds leave nothing of.
 
 ` + "`dst`" + ` is for *fixed* schedules, those without ` + "`*`" + `, range or step in hour and minute: ` + "`once`" + ` runs a missing local time at the
 first instant after the gap and a doubled one the first time only; ` + "`skip`" + ` does not make up for a missing one; ` + "`both`" + ` runs a
 doubled one twice. Other schedules follow elapsed time.
 
-Not in this version: ` + "`H`, `L`, `W`, `#`" + `, lists of schedules.
+` + "`jitter: 2m`" + ` makes a run due up to two minutes after its instant, always as much for the same job and instant; its name, the
+resource and the date that it reports on stay the instant's. Keep it shorter than the time between two instants: a run that is due
+later may otherwise be overtaken by the next one.
+
+## Calendars
+
+` + "`calendars`" + ` at the top of the file names sets of dates; ` + "`calendars`" + ` in a job says what its schedule does with them:
+
+` + "```yaml" + `
+calendars:
+  holidays: {dates: [2026-04-03, "12-25", "12-26"], file: holidays.ics}
+  weekend: {weekdays: [sat, sun]}
+jobs:
+  payroll:
+    schedule: "0 6 L * *"
+    calendars: {exclude: [holidays, weekend], shift: previous}
+    command: [payroll]
+` + "```" + `
+
+The date that counts is that of the schedule's local time. An excluded date has no instants: they are dropped, or with ` + "`shift`" + ` they
+move to the ` + "`next` or `previous`" + ` date that is not excluded, by at most 366 days, at the same local time, to which ` + "`dst`" + ` applies
+there; two that fall together are one. ` + "`@every`" + ` has no time of day to move, so it only drops. Blackouts and the bounds ` + "`from` and `until`" + `
+look at where an instant ends up. An instant in a blackout is as if the schedule did not have it: it is not made up for.
+
+A calendar file is iCalendar with whole days: ` + "`DTSTART;VALUE=DATE`, `DTEND;VALUE=DATE`" + ` and at most ` + "`RRULE:FREQ=YEARLY`" + `. What
+else would change its dates is an error that names the line. The file is read together with the configuration, and its dates are
+part of the definitions' hash: replicas with different files are visible. A schedule whose dates change is planned anew from then on.
 `

@@ -13,7 +13,6 @@ import (
 type choice[T ~string] struct {
 	into  *T
 	words []T
-	later []T // words that a later version knows
 }
 
 func (s choice[T]) read(r *reader, n *node, name string) {
@@ -30,8 +29,6 @@ func (s choice[T]) read(r *reader, n *node, name string) {
 	case value == nil:
 	case slices.Contains(s.words, T(value.text)):
 		*s.into = T(value.text)
-	case slices.Contains(s.later, T(value.text)):
-		r.refuse(n, codeUnsupported, "%s %q is not supported by this version; it knows %s", name, value.text, series(known, "and"))
 	default:
 		r.refuse(n, codeChoice, "%s must be %s, not %s%s", name, series(known, "or"), shown(n), didYouMean(n.text, known))
 	}

@@ -7,8 +7,10 @@ type Overlap string
 
 // The overlap policies.
 const (
-	OverlapSkip  Overlap = "skip"  // finished as skipped, reason overlap
-	OverlapQueue Overlap = "queue" // waits, oldest first; at most one waits, more become skipped
+	OverlapSkip    Overlap = "skip"    // finished as skipped, reason overlap
+	OverlapQueue   Overlap = "queue"   // waits, oldest first; at most one waits, more become skipped
+	OverlapReplace Overlap = "replace" // the earlier ones are cancelled, reason replaced; starts when their processes are dead
+	OverlapAllow   Overlap = "allow"   // starts beside them; each occurrence locks a name of its own
 )
 
 // CatchUpPolicy decides which of the instants that fell due while nobody planned still run.
@@ -55,11 +57,14 @@ type Job struct {
 
 	// Schedule is nil for a job that only runs by hand.
 	Schedule *Schedule
-	Resource Template // which name is locked; the job's own name unless said otherwise
+	Jitter   time.Duration // how much later than its instant a run may become due; see DueAt. 0 is not at all
+	Resource Template      // which name is locked; the job's own name unless said otherwise
 
-	// Exactly one of Command (argv, no shell) and Run (shell text for /bin/sh -c) is set.
+	// Exactly one of Command (argv, no shell), Run (shell text for /bin/sh -c), HTTP and SQL is set.
 	Command []string
 	Run     string
+	HTTP    *HTTP
+	SQL     *SQL
 	Env     map[string]string // added to the small environment every job gets
 
 	Timeout       time.Duration // 0 is none
@@ -68,13 +73,30 @@ type Job struct {
 	Overlap       Overlap
 	CatchUp       CatchUp
 	OnLost        OnLost
+	Retry         Retry // after a failure or a timeout
+	ExitCodes     ExitCodes
+	OncePer       OncePer
+	Limits        map[string]int // of the job's tags: how many runs with the tag the whole fleet has at a time
 	Enabled       bool
 }
 
-// MaxAttempts is how many attempts one occurrence may have in total, lost ones included.
+// OncePer is what a job runs once for.
+type OncePer string
+
+// What a job may run once for.
+const (
+	OncePerOccurrence OncePer = "occurrence"
+	// OncePerResource: after a success, later occurrences with the same resource are skipped, reason once_per. A manual
+	// trigger is no occurrence: whoever asks gets a run.
+	OncePerResource OncePer = "resource"
+)
+
+// MaxAttempts is how many attempts one occurrence may have in total, lost ones included. After a failure it is
+// Retry.Attempts that counts, which may be fewer.
 func (j *Job) MaxAttempts() int {
+	least := 1
 	if j.OnLost == OnLostRetry {
-		return LostAttempts
+		least = LostAttempts
 	}
-	return 1
+	return max(least, j.Retry.Attempts)
 }

@@ -9,14 +9,15 @@ const secondsPerDay = 24 * 60 * 60
 
 // Local times here are seconds since 1970-01-01T00:00:00 on the local clock; days are counted from that date.
 
-// atOrAfter is the first local time that matches, as if local time had neither gaps nor repetitions.
-func (c *calendar) atOrAfter(local int64) (int64, bool) {
+// atOrAfter is the first local time that matches, as if local time had neither gaps nor repetitions. What lies days
+// behind stop need not be found.
+func (c *pattern) atOrAfter(local, stop int64) (int64, bool) {
 	day := floorDiv(local, secondsPerDay)
 	second, ok := c.secondOfDay(int(local - day*secondsPerDay))
 	if !ok {
 		day++ // nothing is left of this one
 	}
-	match, found := c.dayAtOrAfter(day)
+	match, found := c.dayAtOrAfter(day, floorDiv(stop, secondsPerDay))
 	if !found {
 		return 0, false
 	}
@@ -27,7 +28,7 @@ func (c *calendar) atOrAfter(local int64) (int64, bool) {
 }
 
 // secondOfDay is the first matching time of day; false when the rest of the day has none.
-func (c *calendar) secondOfDay(from int) (int, bool) {
+func (c *pattern) secondOfDay(from int) (int, bool) {
 	h, m, s := from/3600, from/60%60, from%60
 	if nextBit(c.hour, h) == h {
 		if s = nextBit(c.second, s); nextBit(c.minute, m) == m && s < 60 {
@@ -43,10 +44,13 @@ func (c *calendar) secondOfDay(from int) (int, bool) {
 	return 0, false
 }
 
-// dayAtOrAfter goes through the months. The longest wait is eight years (29 February, over a century that is no leap
-// year); the bound is there so that a mistake is an error and not a hang.
-func (c *calendar) dayAtOrAfter(day int64) (int64, bool) {
-	const bound = 12 * 12
+// dayAtOrAfter goes through the months. The longest wait is forty years (29 February on a given day of the week, over a
+// century that is no leap year); the bound is there so that a mistake is an error and not a hang.
+func (c *pattern) dayAtOrAfter(day, stop int64) (int64, bool) {
+	if c.dates != nil {
+		return c.dates.dayAtOrAfter(c, day, stop)
+	}
+	const bound = 12 * 50
 	year, month, dom := time.Unix(day*secondsPerDay, 0).UTC().Date()
 	first := day - int64(dom-1)
 	for range bound {
@@ -65,18 +69,25 @@ func (c *calendar) dayAtOrAfter(day int64) (int64, bool) {
 }
 
 // days is the set of matching days of a month; first is the day its first falls on.
-func (c *calendar) days(year int, month time.Month, first int64) uint64 {
+func (c *pattern) days(year int, month time.Month, first int64) uint64 {
 	whole := uint64(1)<<(monthLength(year, month)+1) - 2
 	weekday := (first%7 + 7 + 4) % 7 // 1970-01-01 was a Thursday
 	week := (c.dow>>weekday | c.dow<<(7-weekday)) & 0x7f
-	byWeekday := week * (1 | 1<<7 | 1<<14 | 1<<21 | 1<<28) << 1
+	dom, byWeekday := c.dom, week*(1|1<<7|1<<14|1<<21|1<<28)<<1
+	if c.monthly != (monthly{}) {
+		m := monthShape{int(weekday), monthLength(year, month)}
+		dom |= c.monthly.byDate(m)
+		byWeekday |= c.monthly.byWeekday(m)
+	}
 	switch {
+	case c.all:
+		return dom & byWeekday & whole // any day is a full set, too
 	case c.domAny:
 		return byWeekday & whole // any day of the week is a full set
 	case c.dowAny:
-		return c.dom & whole
+		return dom & whole
 	default:
-		return (c.dom | byWeekday) & whole
+		return (dom | byWeekday) & whole
 	}
 }
 
@@ -105,4 +116,10 @@ func floorDiv(a, b int64) int64 {
 		q--
 	}
 	return q
+}
+
+// hasDay says whether the fields match a date.
+func (c *pattern) hasDay(day int64) bool {
+	year, month, dom := time.Unix(day*secondsPerDay, 0).UTC().Date()
+	return c.month>>month&1 == 1 && c.days(year, month, day-int64(dom-1))>>dom&1 == 1
 }

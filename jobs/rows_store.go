@@ -14,7 +14,8 @@ import (
 // RunColumns are the columns that ScanRuns reads, of the table or alias r.
 const RunColumns = `r.id, r.job, r.occurrence, r.attempt, r.trigger, r.requested_by, r.scheduled_at, r.due_at, r.start_by,
 	r.resource, r.overlap, r.on_lost, r.max_attempts, r.state, r.outcome, r.reason, r.detail, r.replica, r.owner,
-	r.fencing_token, r.created_at, r.started_at, r.finished_at, r.exit_code, r.signal, r.late_outcome`
+	r.fencing_token, r.created_at, r.started_at, r.finished_at, r.exit_code, r.signal, r.late_outcome,
+	r.retry, r.earlier, r.once_per, r.limits, r.cancel_reason, r.cancel_detail`
 
 // document scans a JSON column, which one driver gives as text and the other as bytes.
 type document json.RawMessage
@@ -60,6 +61,12 @@ type runRow struct {
 	ExitCode     *int        `bun:"exit_code"`
 	Signal       string      `bun:"signal"`
 	LateOutcome  document    `bun:"late_outcome"`
+	Retry        document    `bun:"retry"`
+	Earlier      string      `bun:"earlier"`
+	OncePer      string      `bun:"once_per"`
+	Limits       document    `bun:"limits"`
+	CancelReason string      `bun:"cancel_reason"`
+	CancelDetail document    `bun:"cancel_detail"`
 }
 
 // ScanRuns runs a query that selects (or returns) RunColumns.
@@ -71,9 +78,29 @@ func ScanRuns(ctx context.Context, q *bun.RawQuery) ([]Run, error) {
 	runs := make([]Run, len(rows))
 	for i := range rows {
 		runs[i] = rows[i].run()
+		if err := rows[i].policies(&runs[i]); err != nil {
+			return nil, fmt.Errorf("run %d: %w", rows[i].ID, err)
+		}
 	}
 	return runs, nil
 }
+
+// policies reads the documents among the columns.
+func (r *runRow) policies(into *Run) error {
+	if string(r.Retry) != emptyDocument {
+		if err := json.Unmarshal(r.Retry, &into.Retry); err != nil {
+			return err //nolint:wrapcheck // our own UnmarshalJSON says what it read
+		}
+	}
+	if string(r.Limits) != emptyDocument { // else nil, as in a job without limits
+		if err := json.Unmarshal(r.Limits, &into.Limits); err != nil {
+			return fmt.Errorf("reading limits: %w", err)
+		}
+	}
+	return nil
+}
+
+const emptyDocument = "{}"
 
 func (r *runRow) run() Run {
 	run := Run{
@@ -82,7 +109,11 @@ func (r *runRow) run() Run {
 		Resource: r.Resource, Overlap: OverlapRule(r.Overlap), OnLost: OnLost(r.OnLost), MaxAttempts: r.MaxAttempts,
 		State: State(r.State), Reason: Reason(r.Reason), Detail: json.RawMessage(r.Detail), Replica: r.Replica,
 		Owner: r.Owner, CreatedAt: r.CreatedAt.Time, StartedAt: r.StartedAt.Ptr(), FinishedAt: r.FinishedAt.Ptr(),
-		ExitCode: r.ExitCode, Signal: r.Signal, LateOutcome: json.RawMessage(r.LateOutcome),
+		ExitCode: r.ExitCode, Signal: r.Signal, LateOutcome: json.RawMessage(r.LateOutcome), OncePer: OncePer(r.OncePer),
+		CancelReason: Reason(r.CancelReason), CancelDetail: json.RawMessage(r.CancelDetail),
+	}
+	if r.Earlier != "" {
+		run.Overlap = OverlapRule(r.Earlier)
 	}
 	if r.Outcome != nil {
 		run.Outcome = Outcome(*r.Outcome)
@@ -98,7 +129,14 @@ func (n NewRun) encode(d dialect.Name) NewRun {
 	n.EncodedDueAt = dbtime.Arg(d, n.DueAt)
 	n.EncodedStartBy = dbtime.Arg(d, n.StartBy)
 	if n.Detail == nil {
-		n.Detail = json.RawMessage("{}")
+		n.Detail = json.RawMessage(emptyDocument)
+	}
+	if n.Limits == nil {
+		n.Limits = map[string]int{}
+	}
+	if n.Overlap == RuleReplace || n.Overlap == RuleAllow {
+		// Replicas of the version before know the column overlap, and let such a run wait.
+		n.Overlap, n.EncodedEarlier = RuleWait, n.Overlap
 	}
 	return n
 }

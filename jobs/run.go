@@ -54,7 +54,7 @@ const (
 	ReasonNoCapacity  Reason = "no_capacity"  // no replica that knows the job had a free slot until start_deadline
 	ReasonNoReplica   Reason = "no_replica"   // nobody planned: no replica reached the database from A to B
 	ReasonCatchUp     Reason = "catch_up"     // fell due unplanned, and the policy did not choose it
-	ReasonExit        Reason = "exit"         // the command ended with a code that is not success
+	ReasonExit        Reason = "exit"         // the command's exit code: a failure, or by exit_codes a skip
 	ReasonSignal      Reason = "signal"       // the command was ended by a signal that was not ours
 	ReasonStart       Reason = "start"        // the command could not be started
 	ReasonTimeout     Reason = "timeout"      // the job's timeout passed
@@ -64,6 +64,9 @@ const (
 	ReasonStaleStart  Reason = "stale_start"  // the start came after the lock's deadline and was refused
 	ReasonSupervisor  Reason = "supervisor"   // the supervisor process died; the run was stopped
 	ReasonRequested   Reason = "requested"    // somebody asked for it
+	ReasonReplaced    Reason = "replaced"     // a later run of the job took its place: overlap: replace
+	ReasonOncePer     Reason = "once_per"     // an earlier run of the job has succeeded with this resource
+	ReasonLimit       Reason = "limit"        // a tag's limit was reached until start_deadline
 )
 
 // OverlapRule is what the claim of a run obeys while an earlier run of the same job is unfinished.
@@ -73,7 +76,10 @@ type OverlapRule string
 const (
 	RuleSkip  OverlapRule = "skip"  // the run is skipped
 	RuleQueue OverlapRule = "queue" // the run waits; with one already waiting it is skipped
-	RuleWait  OverlapRule = "wait"  // the run waits: instants that are caught up run one after another
+	RuleWait  OverlapRule = "wait"  // the run waits: instants that are caught up, and further attempts, run one after another
+
+	RuleReplace OverlapRule = "replace" // the earlier ones are cancelled, and the run waits for their end
+	RuleAllow   OverlapRule = "allow"   // the run does not look at them
 )
 
 // Run is one attempt at one occurrence (or at a manual trigger): a row of the ledger. Times are UTC by the database's
@@ -92,6 +98,9 @@ type Run struct {
 	Overlap      OverlapRule // what the claim obeys
 	OnLost       OnLost
 	MaxAttempts  int
+	Retry        Retry
+	OncePer      OncePer        // "" is once per occurrence
+	Limits       map[string]int // by tag, as they were when the run was planned; nil is none
 	State        State
 	Outcome      Outcome
 	Reason       Reason
@@ -105,6 +114,8 @@ type Run struct {
 	ExitCode     *int
 	Signal       string
 	LateOutcome  json.RawMessage // what a replica wanted to record after the run was already given away
+	CancelReason Reason          // somebody asked the holder to end it, for this reason; empty otherwise
+	CancelDetail json.RawMessage // the facts behind CancelReason
 }
 
 // ScheduledOccurrence is the identity of everything the calendar makes.

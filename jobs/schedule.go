@@ -1,9 +1,9 @@
 package jobs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,57 +19,100 @@ const (
 	DSTBoth DST = "both" // missing: the first instant after the gap; doubled: both times
 )
 
+// DayMatch decides which days match when the day of the month and the day of the week are both restricted.
+type DayMatch string
+
+// The rules for two restricted day fields.
+const (
+	DayMatchAny DayMatch = "any" // a day that matches either of them. The default
+	DayMatchAll DayMatch = "all" // a day that matches both
+)
+
 // The codes of a ScheduleError.
 const (
 	CodeSchedule      = "schedule"       // the text is not a schedule
 	CodeScheduleNever = "schedule-never" // it is one, and no instant matches it
 	CodeTimezone      = "timezone"
 	CodeDST           = "dst"
+	CodeDayMatch      = "day-match"
+	CodeCalendar      = "calendar" // a calendar, or what a schedule does with calendars
+	CodeWindow        = "window"   // from, until or a blackout
 )
 
-// ScheduleOptions is what a job says beside the text of its schedule. The zero value is UTC, DSTOnce, five fields.
+// ScheduleOptions is what a job says beside the text of its schedule. The zero value is UTC, DSTOnce, five fields, either
+// day field matches, and no bounds.
 type ScheduleOptions struct {
-	Timezone string // an IANA name; "" is UTC
-	DST      DST    // "" is DSTOnce
-	Seconds  bool   // six fields, the first of which is the second
+	Timezone string   // an IANA name; "" is UTC
+	DST      DST      // "" is DSTOnce
+	DayMatch DayMatch // "" is DayMatchAny
+	Seconds  bool     // six fields, the first of which is the second
+	Job      string   // the name that H is spread by; "" refuses H
+
+	From  time.Time // the first instant there may be; zero is no bound
+	Until time.Time // the first instant there may no longer be; zero is no bound
+
+	Calendars Calendars
 }
 
-// ScheduleError says what is wrong with a schedule, its zone or its dst policy, and the way out.
+// ScheduleError says what is wrong with a schedule, its zone or one of its options, and the way out.
 type ScheduleError struct {
-	Code    string // which of the three is at fault, and how: one of the Code constants
+	Code    string // what is at fault, and how: one of the Code constants
 	Message string // a sentence without a position
 	Offset  int    // where the fault begins: bytes into the text that Code names
 	Length  int    // how long it is, in bytes; 0 is a place where something is missing
+	Item    int    // which text of a list, from 0; -1 when the list as a whole is at fault
 }
 
 func (e *ScheduleError) Error() string { return e.Message }
 
-// Schedule is a set of instants, computed from its text, its zone and its dst policy and from nothing else: every
+// Schedule is a set of instants, computed from its texts, its zone and its options and from nothing else: every
 // replica finds the same ones. It is immutable and safe for concurrent use.
 type Schedule struct {
-	text     string
+	texts    []string
 	location *time.Location
 	dst      DST
 	seconds  bool
 
-	every  int64    // @every: seconds between two instants; 0 for a calendar
-	fields calendar // otherwise
-	fixed  bool     // the class of the calendar, see DST
+	rules       []rule // one for each text
+	from, until int64  // [from, until), in seconds since the epoch; the extremes of what there is when not bounded
+	dates       *dateRule
+	blackouts   []Blackout
+}
+
+// rule is what one text stands for.
+type rule struct {
+	every   int64   // @every: seconds between two instants; 0 for a pattern
+	pattern pattern // otherwise
+	fixed   bool    // the class of the pattern, see DST
 }
 
 // ParseSchedule reads five-field cron (six with Seconds), @hourly and its kin, or @every. Its error is always a
-// *ScheduleError; a fault in the text comes before one in the zone, and that before one in the policy.
+// *ScheduleError; a fault in the text comes before one in the zone, and that before one in another option.
 func ParseSchedule(text string, o ScheduleOptions) (*Schedule, error) {
-	s := &Schedule{text: text, dst: o.DST, seconds: o.Seconds}
-	if err := s.read(); err != nil {
-		return nil, err
+	return ParseSchedules([]string{text}, o)
+}
+
+// ParseSchedules reads a list of schedules that stands for the instants of all of them, each once. Its errors are
+// those of ParseSchedule.
+func ParseSchedules(texts []string, o ScheduleOptions) (*Schedule, error) {
+	s := &Schedule{texts: slices.Clone(texts), dst: o.DST, seconds: o.Seconds}
+	if len(texts) == 0 {
+		return nil, &ScheduleError{Code: CodeSchedule, Message: "the list of schedules is empty", Item: -1}
+	}
+	for i, text := range texts {
+		r, err := parseRule(text, o)
+		if err != nil {
+			err.Item = i
+			return nil, err
+		}
+		s.rules = append(s.rules, r)
 	}
 	loc, err := LoadZone(o.zone())
 	if err != nil {
 		return nil, err
 	}
 	s.location = loc
-	if err := s.checkDST(); err != nil {
+	if err := s.setOptions(o); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -82,13 +125,25 @@ func (o ScheduleOptions) zone() string {
 	return o.Timezone
 }
 
-func (s *Schedule) checkDST() error {
+func (s *Schedule) setOptions(o ScheduleOptions) error {
+	if err := s.checkWords(o); err != nil {
+		return err
+	}
+	if err := s.setWindow(o.From, o.Until); err != nil {
+		return err
+	}
+	if err := s.setCalendars(o.Calendars); err != nil {
+		return err
+	}
+	return s.checkEver()
+}
+
+// checkWords looks at the policies that are words.
+func (s *Schedule) checkWords(o ScheduleOptions) error {
 	switch s.dst {
 	case "":
 		s.dst = DSTOnce
-		return nil
 	case DSTOnce, DSTSkip, DSTBoth:
-		return nil
 	default:
 		return &ScheduleError{
 			Code:    CodeDST,
@@ -96,51 +151,57 @@ func (s *Schedule) checkDST() error {
 			Length:  len(s.dst),
 		}
 	}
+	switch o.DayMatch {
+	case "", DayMatchAny, DayMatchAll:
+		return nil
+	default:
+		return &ScheduleError{
+			Code:    CodeDayMatch,
+			Message: fmt.Sprintf("day_match %q is not one of any, all", o.DayMatch),
+			Length:  len(o.DayMatch),
+		}
+	}
 }
 
-// read fills in everything that the text decides.
-func (s *Schedule) read() error {
-	src := newSource(s.text, s.seconds)
+// parseRule reads everything that one text decides.
+func parseRule(text string, o ScheduleOptions) (rule, *ScheduleError) {
+	var r rule
+	src := newSource(text, o.Seconds)
+	src.job = o.Job
 	if src.isDescriptor() {
 		expanded, every, err := src.descriptor()
 		if err != nil || every > 0 {
-			s.every = every
-			return err
+			r.every = every
+			return r, err
 		}
 		src = newSource(expanded, false)
 	}
 	n, err := src.normalize()
 	if err != nil {
-		return err
+		return r, err
 	}
-	s.fixed = n.fixed
-	if s.fields, err = n.calendar(); err != nil {
-		return src.fault(span{0, len(s.text)}, err.Error(), "")
+	r.fixed = n.fixed
+	p, parseErr := n.pattern()
+	if parseErr != nil {
+		return r, src.fault(span{0, len(text)}, parseErr.Error(), "")
 	}
-	if why := s.fields.neverBecause(); why != "" {
-		return &ScheduleError{
+	p.all = o.DayMatch == DayMatchAll
+	r.pattern = p
+	if why := p.neverBecause(); why != "" {
+		return r, &ScheduleError{
 			Code:    CodeScheduleNever,
-			Message: fmt.Sprintf("%s never fires: %s", quote(s.text), why),
-			Length:  len(s.text),
+			Message: fmt.Sprintf("%s never fires: %s", quote(text), why),
+			Length:  len(text),
 		}
 	}
-	return nil
+	return r, nil
 }
 
 // Location is the zone of the schedule, from the embedded database.
 func (s *Schedule) Location() *time.Location { return s.location }
 
-// String is the text as it was written.
-func (s *Schedule) String() string { return s.text }
+// Texts are the schedules of the list as they were written.
+func (s *Schedule) Texts() []string { return slices.Clone(s.texts) }
 
-// Hash names everything that decides the instants: 32 hexadecimal digits. It is stable across processes, platforms and
-// ways of writing the same fields ("@daily" and "0  0 * * *"), and changes with the zone, the policy and ZoneVersion.
-func (s *Schedule) Hash() string {
-	what := fmt.Sprintf("every %ds", s.every)
-	if s.every == 0 {
-		what = fmt.Sprintf("fields %s fixed %t", &s.fields, s.fixed)
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "schedule 1\n%s\nzone %s\ndst %s\nseconds %t\ntzdata %s\n",
-		what, s.location, s.dst, s.seconds, ZoneVersion))
-	return hex.EncodeToString(sum[:16])
-}
+// String is the text as it was written; those of a list stand with "; " between them.
+func (s *Schedule) String() string { return strings.Join(s.texts, "; ") }

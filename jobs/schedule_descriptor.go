@@ -17,7 +17,7 @@ func (s *source) isDescriptor() bool {
 }
 
 // descriptor reads @daily and its kin, which stand for five fields, or @every, which has a number of seconds.
-func (s *source) descriptor() (fields string, every int64, err error) {
+func (s *source) descriptor() (fields string, every int64, err *ScheduleError) {
 	name := s.tokens[0]
 	if name.text == "@every" {
 		every, err = s.every()
@@ -62,7 +62,7 @@ func (s *source) descriptorHint() string {
 }
 
 // every reads the duration of @every: Go's units plus d (24 hours) and w (7 days), whole seconds.
-func (s *source) every() (int64, error) {
+func (s *source) every() (int64, *ScheduleError) {
 	if len(s.tokens) == 1 {
 		end := s.tokens[0].offset + len(s.tokens[0].text)
 		return 0, s.fault(span{end, 0}, "no duration behind @every", "write one, like @every 15m")

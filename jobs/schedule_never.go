@@ -14,9 +14,12 @@ func longestMonth(m time.Month) int {
 	return monthLength(leap, m)
 }
 
-// neverBecause says why no date matches; empty when some date does. Only a day of the month can be out of reach: a
-// restricted day of the week matches by itself, and each of the other fields has a value.
-func (c *calendar) neverBecause() string {
+// neverBecause says why no date matches; empty when some date does. Without L, W, # and day_match: all only a day of the
+// month can be out of reach: a restricted day of the week matches by itself, and each of the other fields has a value.
+func (c *pattern) neverBecause() string {
+	if c.monthly != (monthly{}) || c.all && !c.domAny && !c.dowAny {
+		return c.neverInACycle()
+	}
 	if c.domAny || !c.dowAny {
 		return ""
 	}
@@ -39,6 +42,23 @@ func (c *calendar) neverBecause() string {
 		days = append(days, strconv.Itoa(bits.TrailingZeros64(set)))
 	}
 	return fmt.Sprintf("%s %s no day %s", enumerate(months, "and"), verb, enumerate(days, "or"))
+}
+
+// neverInACycle looks at every month of 400 years, after which dates fall on the same days of the week again.
+func (c *pattern) neverInACycle() string {
+	const start, years = 2000, 400
+	first := time.Date(start, time.January, 1, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
+	for i := range years * 12 {
+		year, month := start+i/12, time.Month(i%12+1)
+		if c.month>>month&1 == 1 && c.days(year, month, first) != 0 {
+			return ""
+		}
+		first += int64(monthLength(year, month))
+	}
+	if c.all {
+		return "no date matches both day fields, as day_match: all demands"
+	}
+	return "none of its months has such a day"
 }
 
 // enumerate joins words as a sentence does: "April, June and November".

@@ -9,45 +9,62 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// calendar is the sets of values that match, one bit a value.
-type calendar struct {
+// pattern is the sets of values that match, one bit a value.
+type pattern struct {
 	second, minute, hour, dom, month, dow uint64
 
-	// Any day: this field leaves the decision to the other one. When neither is set, either field matches.
-	domAny, dowAny bool
+	// Any day: this field leaves the decision to the other one. When neither is set, either field matches, or both must.
+	domAny, dowAny, all bool
+
+	monthly monthly
+	dates   *dateRule // the calendars; nil for none
 }
 
-// calendar lets robfig's parser read the normalized fields. This is the only place that knows it; its Next, its runner,
+// pattern lets robfig's parser read the normalized fields, and adds what that does not know. This is the only place that knows it; its Next, its runner,
 // its descriptors and its zone prefix are not used, because each has a fault that normalize exists to avoid.
-func (n normalized) calendar() (calendar, error) {
+func (n normalized) pattern() (pattern, error) {
 	parser := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 	parsed, err := parser.Parse(strings.Join(n.fields[:], " "))
 	if err != nil {
-		return calendar{}, fmt.Errorf("parse normalized fields: %w", err)
+		return pattern{}, fmt.Errorf("parse normalized fields: %w", err)
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return calendar{}, fmt.Errorf("parse normalized fields: unexpected %T", parsed)
+		return pattern{}, fmt.Errorf("parse normalized fields: unexpected %T", parsed)
 	}
 	const star = 1 << 63 // robfig's mark for "there was a star somewhere"; ours are domAny and dowAny
-	return calendar{
+	p := pattern{
 		second: spec.Second &^ star, minute: spec.Minute &^ star, hour: spec.Hour &^ star,
 		dom: spec.Dom &^ star, month: spec.Month &^ star, dow: spec.Dow &^ star,
-		domAny: n.domAny, dowAny: n.dowAny,
-	}, nil
+		domAny: n.domAny, dowAny: n.dowAny, monthly: n.monthly,
+	}
+	if n.domNone {
+		p.dom = 0
+	}
+	if n.dowNone {
+		p.dow = 0
+	}
+	return p, nil
 }
 
 // String is canonical: the same sets have the same text, however they were written.
-func (c *calendar) String() string {
+func (c *pattern) String() string {
 	day := func(set uint64, unrestricted bool) string {
 		if unrestricted {
 			return "*"
 		}
 		return setText(set)
 	}
-	return strings.Join([]string{
+	text := strings.Join([]string{
 		setText(c.second), setText(c.minute), setText(c.hour), day(c.dom, c.domAny), setText(c.month), day(c.dow, c.dowAny),
 	}, " ")
+	if m := c.monthly; m != (monthly{}) {
+		text += fmt.Sprintf(" last %x near %x nearlast %x nth %x lastweek %x", m.last, m.near, m.nearLast, m.nth, m.lastWeek)
+	}
+	if c.all && !c.domAny && !c.dowAny {
+		text += " all"
+	}
+	return text
 }
 
 // setText lists the members of a set as ranges: 0-3,7.

@@ -46,12 +46,29 @@ func TestScheduleErrors(t *testing.T) {
 		{"? * * * *", 0, 1, "schedule", `? in the field minute in "? * * * *"; write *; ? is for the two day fields`},
 		{"+5 * * * *", 0, 2, "schedule", `minute "+5" is not a number in "+5 * * * *"`},
 		{"0\u00a02 * * * *", 0, 4, "schedule", `minute "0\u00a02" is not a number in "0\u00a02 * * * *"; write it in ASCII, with plain blanks`},
-		{"0 0 * * MONDAY", 8, 6, "schedule", `day of week "MONDAY" is not a number in "0 0 * * MONDAY"; write MON`},
+		{"0 0 * * MONDY", 8, 5, "schedule", `day of week "MONDY" is not a number in "0 0 * * MONDY"; write MON`},
 		{"0 0 * FEX *", 6, 3, "schedule", `month "FEX" is not a number in "0 0 * FEX *"; names are JAN to DEC`},
-		{"H 3 * * *", 0, 1, "schedule", `H (a stable spread) is not supported in schedules in "H 3 * * *"; write a number`},
-		{"0 0 L * *", 4, 1, "schedule", `L (the last day) is not supported in schedules in "0 0 L * *"`},
-		{"0 0 15W * *", 4, 3, "schedule", `W (the nearest weekday) is not supported in schedules in "0 0 15W * *"`},
-		{"0 0 * * 5#3", 8, 3, "schedule", `# (the n-th weekday of a month) is not supported in schedules in "0 0 * * 5#3"`},
+		{"H 3 * * *", 0, 1, "schedule", `H spreads jobs by their names, and there is no job here in "H 3 * * *"; name the job, or write a number`},
+		{"job H() 3 * * *", 0, 3, "schedule", `"H()" is not understood in "H() 3 * * *"; write H, or H with a range like H(0-29)`},
+		{"job H(5 3 * * *", 0, 3, "schedule", `"H(5" is not understood in "H(5 3 * * *"; write H, or H with a range like H(0-29)`},
+		{"job H(30-29) 3 * * *", 2, 5, "schedule", `the range 30-29 runs backwards in "H(30-29) 3 * * *"; write the smaller value first`},
+		{"job H(0-60) 3 * * *", 4, 2, "schedule", `minute 60 is outside 0-59 in "H(0-60) 3 * * *"`},
+		{"job H/61 * * * *", 2, 2, "schedule", `step 61 is larger than its range 0-59 in "H/61 * * * *"; a step here is at most 60`},
+		{"job H-5 * * * *", 0, 1, "schedule", `minute "H" is not a number in "H-5 * * * *"`},
+		{"0 0 * * L", 8, 1, "schedule", `L alone in the field day of week in "0 0 * * L"; write 5L for the last Friday of the month, or L in the field day of month`},
+		{"0 0 L/2 * *", 4, 3, "schedule", `a step behind L in "0 0 L/2 * *"; L, W and # stand for single days; write them without a step`},
+		{"0 0 1-L * *", 6, 1, "schedule", `L inside a range in "0 0 1-L * *"; L, W and # stand for single days; write L-3 for three days before the last`},
+		{"0 0 LAST * *", 4, 4, "schedule", `"LAST" is not understood in "0 0 LAST * *"; write L, or L-3 for three days before the last, or LW`},
+		{"0 0 W * *", 4, 1, "schedule", `W goes with one day of the month in "0 0 W * *"; write it like 15W or LW`},
+		{"0 0 1-15W * *", 4, 5, "schedule", `W goes with one day of the month in "0 0 1-15W * *"; write it like 15W or LW`},
+		{"0 0 32W * *", 4, 2, "schedule", `day of month 32 is outside 1-31 in "0 0 32W * *"`},
+		{"0 0 * * 8L", 8, 1, "schedule", `day of week 8 is outside 0-7 in "0 0 * * 8L"`},
+		{"0 0 * * MON#x", 8, 5, "schedule", `week "x" is not a number in "0 0 * * MON#x"; write MON#2 for the second Monday of the month, 1L for the last one`},
+		{"0 0 L-31 * *", 4, 4, "schedule-never", `L-31 never comes: no month has a day 31 days before its last in "0 0 L-31 * *"`},
+		{"0 0 * * MON#6", 8, 5, "schedule-never", `MON#6 never comes: a month has the weeks #1 to #5 in "0 0 * * MON#6"`},
+		{"0 0 * * MON#0", 8, 5, "schedule-never", `MON#0 never comes: a month has the weeks #1 to #5 in "0 0 * * MON#0"`},
+		{"0 0 L-29 2 *", 0, 12, "schedule-never", `"0 0 L-29 2 *" never fires: none of its months has such a day`},
+		{"0 0 31W 4,6 *", 0, 13, "schedule-never", `"0 0 31W 4,6 *" never fires: none of its months has such a day`},
 		{"", 0, 0, "schedule", `there is no schedule in ""; ` + five},
 		{" \n", 0, 2, "schedule", `there is no schedule in " \n"; ` + five},
 		{"  5 *", 2, 3, "schedule", `2 fields in "  5 *"; ` + five},
@@ -88,7 +105,12 @@ func TestScheduleErrors(t *testing.T) {
 		t.Run(c.text, func(t *testing.T) {
 			t.Parallel()
 			text, seconds := strings.CutPrefix(c.text, "seconds ")
-			s, err := jobs.ParseSchedule(text, jobs.ScheduleOptions{Seconds: seconds})
+			text, spread := strings.CutPrefix(text, "job ")
+			o := jobs.ScheduleOptions{Seconds: seconds}
+			if spread {
+				o.Job = "nightly"
+			}
+			s, err := jobs.ParseSchedule(text, o)
 			require.Nil(t, s)
 			var fault *jobs.ScheduleError
 			require.ErrorAs(t, err, &fault)
@@ -194,12 +216,13 @@ func FuzzParseSchedule(f *testing.F) {
 	for _, text := range []string{
 		"30 2 * * *", "*/90 * * * *", ", * * * *", "0 22-2/3 1,15 JAN-MAR fri-7", "TZ=TZ=TZ=", "CRON_TZ=", "@every 1w2d", "@every -5s",
 		"@every .s", "@", "0 0 30 2 *", "0 0 29 2 1", "H L W #", "*/*/* - / ? ,", "0 0 ? * ?", "\xff\u00a0 1 2 3 4", "@every 1.h",
+		"0 0 L-3W,15W,LW * *", "0 0 L * 5L,MON#5,sunday#1", "0 H(0-7)/3 H * H", "0 0 L-31 * MON#6", "H() H( H) H/0 #L",
 	} {
 		f.Add(text, false, int64(1_780_000_000))
 		f.Add(text, true, int64(-4_000_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, seconds bool, at int64) {
-		s, err := jobs.ParseSchedule(text, jobs.ScheduleOptions{Seconds: seconds, Timezone: "America/Santiago"})
+		s, err := jobs.ParseSchedule(text, jobs.ScheduleOptions{Seconds: seconds, Timezone: "America/Santiago", Job: "fuzz"})
 		if err != nil {
 			var fault *jobs.ScheduleError
 			require.ErrorAs(t, err, &fault)

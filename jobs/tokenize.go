@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // fieldRule says what one field may contain.
@@ -11,6 +12,7 @@ type fieldRule struct {
 	name     string
 	min, max int
 	names    []string // names[i] is the value min+i
+	long     []string // the same names in full
 	day      bool     // a day field: knows "?" and the either-matches rule
 	clock    bool     // second, minute or hour: decides whether the schedule is fixed
 }
@@ -35,8 +37,8 @@ func fieldRules() [fieldCount]fieldRule {
 		fieldMinute:     {name: "minute", max: 59, clock: true},
 		fieldHour:       {name: "hour", max: 23, clock: true},
 		fieldDayOfMonth: {name: "day of month", min: 1, max: 31, day: true},
-		fieldMonth:      {name: "month", min: 1, max: 12, names: monthNames()},
-		fieldDayOfWeek:  {name: "day of week", max: 6, names: dayNames(), day: true},
+		fieldMonth:      {name: "month", min: 1, max: 12, names: monthNames(), long: longMonthNames()},
+		fieldDayOfWeek:  {name: "day of week", max: 6, names: dayNames(), long: longDayNames(), day: true},
 	}
 }
 
@@ -45,6 +47,22 @@ func monthNames() []string {
 }
 
 func dayNames() []string { return []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"} }
+
+func longMonthNames() []string {
+	names := make([]string, 0, 12)
+	for m := time.January; m <= time.December; m++ {
+		names = append(names, m.String())
+	}
+	return names
+}
+
+func longDayNames() []string {
+	names := make([]string, 0, 7)
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		names = append(names, d.String())
+	}
+	return names
+}
 
 // span is a part of the text, in bytes.
 type span struct{ offset, length int }
@@ -67,6 +85,7 @@ func (t token) cut(sep string) (before, after token, found bool) {
 type source struct {
 	text    string
 	seconds bool
+	job     string // whose schedule it is; "" when that is not known
 	tokens  []token
 }
 
@@ -87,7 +106,7 @@ func newSource(text string, seconds bool) *source {
 }
 
 // fault is an error in the text at a place; wayOut, when there is one, says what to write instead.
-func (s *source) fault(at span, problem, wayOut string) error {
+func (s *source) fault(at span, problem, wayOut string) *ScheduleError {
 	msg := problem + " in " + quote(s.text)
 	if wayOut != "" {
 		msg += "; " + wayOut
@@ -119,10 +138,13 @@ type normalized struct {
 	fields         [fieldCount]string
 	fixed          bool
 	domAny, dowAny bool // the day field says "any day" and so leaves the decision to the other one
+	monthly        monthly
+	domNone        bool // the day field has nothing but monthly days, and a star stands in for it
+	dowNone        bool
 }
 
 // normalize checks every field and rewrites it.
-func (s *source) normalize() (normalized, error) {
+func (s *source) normalize() (normalized, *ScheduleError) {
 	n := normalized{fixed: true}
 	if err := s.check(); err != nil {
 		return n, err
@@ -139,6 +161,9 @@ func (s *source) normalize() (normalized, error) {
 			return n, err
 		}
 		n.fields[first+i] = f.text
+		n.monthly = n.monthly.or(f.monthly)
+		n.domNone = n.domNone || f.none && first+i == fieldDayOfMonth
+		n.dowNone = n.dowNone || f.none && first+i == fieldDayOfWeek
 		n.fixed = n.fixed && (f.plain || !rules[first+i].clock)
 		n.domAny = n.domAny || f.any && first+i == fieldDayOfMonth
 		n.dowAny = n.dowAny || f.any && first+i == fieldDayOfWeek
@@ -147,7 +172,7 @@ func (s *source) normalize() (normalized, error) {
 }
 
 // check finds what is wrong with the text as a whole, before any field is read.
-func (s *source) check() error {
+func (s *source) check() *ScheduleError {
 	if len(s.tokens) == 0 {
 		return s.fault(span{0, len(s.text)}, "there is no schedule", s.expected())
 	}
@@ -162,7 +187,7 @@ func (s *source) check() error {
 	return s.checkCount()
 }
 
-func (s *source) checkZonePrefix() error {
+func (s *source) checkZonePrefix() *ScheduleError {
 	name, zone, found := s.tokens[0].cut("=")
 	if !found || name.text != "TZ" && name.text != "CRON_TZ" {
 		return nil
@@ -175,7 +200,7 @@ func (s *source) checkZonePrefix() error {
 	return s.fault(s.tokens[0].span(), "a zone does not belong in the schedule: "+name.text+"=", wayOut)
 }
 
-func (s *source) checkList(t token) error {
+func (s *source) checkList(t token) *ScheduleError {
 	const wayOut = "write a value on both sides of each comma, without blanks"
 	for rest := t; ; {
 		item, after, found := rest.cut(",")
@@ -192,7 +217,7 @@ func (s *source) checkList(t token) error {
 	}
 }
 
-func (s *source) checkCount() error {
+func (s *source) checkCount() *ScheduleError {
 	count, whole := len(s.tokens), span{s.tokens[0].offset, len(strings.TrimSpace(s.text))}
 	switch {
 	case count == 5 && !s.seconds, count == 6 && s.seconds:

@@ -9,13 +9,15 @@ import (
 
 // field is one field of a schedule after it was read.
 type field struct {
-	text  string // normalized
-	plain bool   // values only: no '*', range or step
-	any   bool   // contains a bare '*' or '?'
+	text    string // normalized
+	plain   bool   // values only: no '*', range or step
+	any     bool   // contains a bare '*' or '?'
+	none    bool   // only what is in monthly
+	monthly monthly
 }
 
 // field reads a list of items.
-func (s *source) field(rule fieldRule, t token) (field, error) {
+func (s *source) field(rule fieldRule, t token) (field, *ScheduleError) {
 	f := field{plain: true}
 	var texts []string
 	for rest, more := t, true; more; {
@@ -25,9 +27,16 @@ func (s *source) field(rule fieldRule, t token) (field, error) {
 		if err != nil {
 			return f, err
 		}
+		f.monthly = f.monthly.or(it.monthly)
+		if it.kind == itemMonthly {
+			continue
+		}
 		texts = append(texts, it.normalized(rule))
 		f.plain = f.plain && it.kind == itemValue && it.step == 0
 		f.any = f.any || it.kind == itemAny && it.step == 0
+	}
+	if f.none = len(texts) == 0; f.none {
+		texts = []string{"*"}
 	}
 	f.text = strings.Join(texts, ",")
 	return f, nil
@@ -39,6 +48,7 @@ const (
 	itemValue itemKind = iota
 	itemRange
 	itemAny
+	itemMonthly // in the item's monthly
 )
 
 // item is one element of a list: a value, a range or '*', each perhaps with a step. A range that wraps has a high
@@ -47,10 +57,20 @@ type item struct {
 	kind      itemKind
 	low, high int
 	step      int // 0 is none
+	monthly   monthly
 }
 
-func (s *source) item(rule fieldRule, t token) (item, error) {
+func (s *source) item(rule fieldRule, t token) (item, *ScheduleError) {
 	base, stepText, hasStep := t.cut("/")
+	if isSpread(base.text) {
+		return s.spread(rule, base, stepText, hasStep)
+	}
+	if m, found, err := s.monthly(rule, base); found {
+		if err == nil && hasStep {
+			err = s.fault(t.span(), "a step behind "+brief(base.text), "L, W and # stand for single days; write them without a step")
+		}
+		return item{kind: itemMonthly, monthly: m}, err
+	}
 	it, err := s.base(rule, base)
 	if err != nil || !hasStep {
 		return it, err
@@ -63,7 +83,7 @@ func (s *source) item(rule fieldRule, t token) (item, error) {
 }
 
 // base reads what stands before the step.
-func (s *source) base(rule fieldRule, t token) (item, error) {
+func (s *source) base(rule fieldRule, t token) (item, *ScheduleError) {
 	switch {
 	case t.text == "*", t.text == "?" && rule.day:
 		return item{kind: itemAny, low: rule.min, high: rule.max}, nil
@@ -100,7 +120,7 @@ func (r fieldRule) fold(value int) int {
 	return value
 }
 
-func (s *source) step(rule fieldRule, t token, it item) (int, error) {
+func (s *source) step(rule fieldRule, t token, it item) (int, *ScheduleError) {
 	step, ok := number(t.text)
 	count := it.high - it.low + 1
 	switch {
@@ -116,9 +136,9 @@ func (s *source) step(rule fieldRule, t token, it item) (int, error) {
 }
 
 // value reads a number or a name. Days of the week go to 7 here.
-func (s *source) value(rule fieldRule, t token) (int, error) {
+func (s *source) value(rule fieldRule, t token) (int, *ScheduleError) {
 	for i, name := range rule.names {
-		if strings.EqualFold(name, t.text) {
+		if strings.EqualFold(name, t.text) || strings.EqualFold(rule.long[i], t.text) {
 			return rule.min + i, nil
 		}
 	}
@@ -154,7 +174,7 @@ func number(text string) (int, bool) {
 }
 
 // notAValue explains the most likely thing that was meant.
-func (s *source) notAValue(rule fieldRule, t token) error {
+func (s *source) notAValue(rule fieldRule, t token) *ScheduleError {
 	upper := strings.ToUpper(t.text)
 	problem := fmt.Sprintf("%s %s is not a number", rule.name, quote(t.text))
 	switch {
@@ -162,14 +182,8 @@ func (s *source) notAValue(rule fieldRule, t token) error {
 		return s.fault(span{max(t.offset-1, 0), 1}, "half a range or step in the field "+rule.name, "write both ends, like 1-5")
 	case strings.Contains(t.text, "*"):
 		return s.fault(t.span(), problem, "* stands alone or before a step, like */15")
-	case upper == "H" || strings.HasPrefix(upper, "H("):
-		return s.fault(t.span(), "H (a stable spread) is not supported in schedules", "write a number")
-	case strings.Contains(t.text, "#"):
-		return s.fault(t.span(), "# (the n-th weekday of a month) is not supported in schedules", "")
-	case rule.day && (upper == "L" || strings.HasSuffix(upper, "L")):
-		return s.fault(t.span(), "L (the last day) is not supported in schedules", "")
-	case rule.day && strings.HasSuffix(upper, "W"):
-		return s.fault(t.span(), "W (the nearest weekday) is not supported in schedules", "")
+	case upper == "L" && rule.day, upper == "W" && rule.day:
+		return s.fault(t.span(), upper+" inside a range", "L, W and # stand for single days; write L-3 for three days before the last")
 	}
 	return s.fault(t.span(), problem, rule.hint(upper))
 }

@@ -27,6 +27,7 @@ type claimRequest struct {
 // claimed is a run that this replica holds: its row says running, and the lock of its resource is ours.
 type claimed struct {
 	run      jobs.Run
+	job      *jobs.Job // as it was defined when the run was claimed; the scheduler's to fill in
 	lock     locking.Record
 	takeover bool
 	// sentAt is the boot clock before the grant was asked for: what the lock's deadline is counted from.
@@ -44,7 +45,13 @@ func (s *store) claim(ctx context.Context, r claimRequest) (won []claimed, unkno
 			return fmt.Errorf("selecting due runs: %w", err)
 		}
 		candidates, unknown = split(candidates, r.knows)
-		if won, err = s.acquire(ctx, tx, r, firstPerResource(candidates)); err != nil {
+		if candidates, err = s.withinLimits(ctx, tx, firstPerResource(candidates)); err != nil {
+			return err
+		}
+		if won, err = s.acquire(ctx, tx, r, candidates); err != nil {
+			return err
+		}
+		if won, err = s.withoutDone(ctx, tx, won); err != nil {
 			return err
 		}
 		return s.mark(ctx, tx, r, won)

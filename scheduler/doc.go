@@ -7,14 +7,17 @@
 // transaction, may be done by any replica, and may be repeated:
 //
 //	plan     plan_store.go    what fell due since the stored position becomes rows (outage.go); the position moves with them
-//	settle   settle_store.go  due rows that cannot start any more are finished: skipped or missed, with the reason
-//	claim    claim_store.go   a due row, the lock of its resource, and the mark "running" are taken together or not at all
+//	settle   settle_store.go  due rows that cannot start any more are finished: skipped or missed, with the reason;
+//	                          what a later run replaces is cancelled, or asked to end (replace_store.go)
+//	claim    claim_store.go   a due row, the lock of its resource, and the mark "running" are taken together or not at all,
+//	                          within the limits of its tags and once per resource (limit_store.go)
 //	run      run.go           the command runs while the lock's context lives; the keeper (package locking) renews
 //	finish   finish_store.go  outcome, next attempt, output and the release of the lock, guarded by the fencing token
 //	recover  finish_store.go  a running row without a live lock of its own token is lost; on_lost decides what follows
 //
-// scheduler.go is the loop, steps.go what it does in one turn, drain.go how it ends, replica.go tells the others that we
-// are here. The statements are in postgres.go and sqlite.go, one table each; store.go runs them.
+// scheduler.go is the loop, steps.go what it does in one turn, reload.go how the jobs are replaced between two turns,
+// drain.go how it ends, replica.go tells the others that we are here. The statements are in postgres.go and sqlite.go,
+// one table each; store.go runs them.
 //
 // # Guarantees
 //

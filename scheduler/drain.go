@@ -32,7 +32,7 @@ func (s *Scheduler) drain(ctx context.Context) error {
 	case <-timer.C:
 	}
 	s.active.stopAll()
-	timer.Reset(s.longestKill() + writeTimeout)
+	timer.Reset(s.longestKill + writeTimeout)
 	select {
 	case <-idle:
 		return nil
@@ -51,11 +51,4 @@ func (s *Scheduler) lastClaims(ctx context.Context) {
 	if err := s.settleUnknown(ctx); err != nil {
 		s.o.Log.Warn("leaving without knowing what became of a claim", zap.Error(err))
 	}
-}
-
-func (s *Scheduler) longestKill() (longest time.Duration) {
-	for _, j := range s.o.Jobs {
-		longest = max(longest, j.KillAfter)
-	}
-	return longest
 }

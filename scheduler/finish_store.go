@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -46,10 +47,11 @@ func (s *store) finish(ctx context.Context, r *report) (done finished, err error
 			done.late, err = s.keepAside(ctx, tx, r)
 			return err
 		}
-		if r.again {
-			if done.next, err = s.nextAttempt(ctx, tx, &r.run); err != nil {
-				return err
-			}
+		if done.next, err = s.follow(ctx, tx, r, &rows[0]); err != nil {
+			return err
+		}
+		if err := s.addMarker(ctx, tx, &rows[0]); err != nil {
+			return err
 		}
 		if err := s.storeOutput(ctx, tx, r); err != nil {
 			return err
@@ -86,16 +88,29 @@ func (s *store) keepAside(ctx context.Context, tx bun.Tx, r *report) (late bool,
 	}})
 }
 
-func (s *store) nextAttempt(ctx context.Context, tx bun.Tx, run *jobs.Run) (*jobs.Run, error) {
+// follow inserts the attempt that comes after a finished one. What decides is the row as it is now: somebody may have asked
+// for the run's end since it was claimed.
+func (s *store) follow(ctx context.Context, tx bun.Tx, r *report, row *jobs.Run) (*jobs.Run, error) {
+	switch {
+	case r.again:
+		return s.insertNext(ctx, tx, row.NextAttempt)
+	case r.outcome == jobs.OutcomeFailed || r.outcome == jobs.OutcomeTimedOut:
+		return s.insertNext(ctx, tx, row.RetryAttempt)
+	default:
+		return nil, nil //nolint:nilnil // nothing follows, and that is no error
+	}
+}
+
+func (s *store) insertNext(ctx context.Context, tx bun.Tx, next func(now time.Time) (jobs.NewRun, bool)) (*jobs.Run, error) {
 	now, err := s.now(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	next, ok := run.NextAttempt(now)
+	n, ok := next(now)
 	if !ok {
 		return nil, nil //nolint:nilnil // nothing follows, and that is no error
 	}
-	rows, err := s.insertRuns(ctx, tx, []jobs.NewRun{next})
+	rows, err := s.insertRuns(ctx, tx, []jobs.NewRun{n})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -162,7 +177,7 @@ func (s *store) recoverLost(ctx context.Context, who identity) (lost []lostRun, 
 		}
 		var rows []auditRow
 		for i := range ended {
-			next, err := s.nextAttempt(ctx, tx, &ended[i])
+			next, err := s.insertNext(ctx, tx, ended[i].NextAttempt)
 			if err != nil {
 				return err
 			}

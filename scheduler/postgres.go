@@ -6,6 +6,22 @@ import "github.com/cronlatch/cronlatch/jobs"
 const postgresEarlier = `FROM job_runs AS e
 	WHERE e.job = r.job AND e.state <> 'finished' AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)`
 
+// postgresBlocked selects something when r has to wait for an earlier run of its job.
+const postgresBlocked = `SELECT 1 ` + postgresEarlier + ` AND r.earlier <> 'allow' LIMIT 1`
+
+// postgresDone selects the marker that r is once_per for. A manual trigger is no occurrence.
+const postgresDone = `FROM resource_markers AS m
+	WHERE r.once_per = 'resource' AND left(r.occurrence, 2) = 's:' AND m.job = r.job AND m.resource = r.resource`
+
+// postgresUsed counts the running runs by their limited tags, once for a whole statement.
+const postgresUsed = `used AS MATERIALIZED (
+	SELECT t.tag, count(*) AS n FROM job_runs AS q, jsonb_object_keys(q.limits) AS t (tag)
+	WHERE q.state = 'running' AND q.limits <> '{}' GROUP BY t.tag)`
+
+// postgresFull selects a tag of r whose limit is reached.
+const postgresFull = `SELECT used.tag FROM used
+	WHERE r.limits <> '{}' AND used.n >= (r.limits->>used.tag)::bigint ORDER BY used.tag LIMIT 1`
+
 // Due is compared with statement_timestamp(): it is never later than the clock (P7) and, unlike clock_timestamp(), the
 // planner may use it with an index. Expiry is compared with clock_timestamp(), which goes on while a statement waits.
 //
@@ -18,7 +34,8 @@ SELECT clock_timestamp() AS now,
 	EXISTS (SELECT 1 FROM job_runs WHERE state = 'pending' AND due_at <= statement_timestamp()) AS due,
 	EXISTS (SELECT 1 FROM job_runs AS r WHERE r.state = 'running' AND NOT EXISTS (
 		SELECT 1 FROM distributed_locks AS l
-		WHERE l.resource = r.resource AND l.fencing_token = r.fencing_token AND l.expires_at > clock_timestamp())) AS lost`,
+		WHERE l.resource = r.resource AND l.fencing_token = r.fencing_token AND l.expires_at > clock_timestamp())) AS lost,
+	EXISTS (SELECT 1 FROM job_runs WHERE state = 'running' AND cancel_reason <> '') AS cancels`,
 
 	addPositions: `
 INSERT INTO plan_positions (job, schedule_hash, position)
@@ -47,14 +64,18 @@ WHERE p.job = x.job AND p.schedule_hash = x.schedule_hash AND p.position < x.pos
 	insertRuns: jobs.InsertRunsPostgres,
 
 	ended: `
+WITH ` + postgresUsed + `
 SELECT r.id,
-	(SELECT e.id ` + postgresEarlier + ` ORDER BY e.scheduled_at, e.id LIMIT 1) AS earlier,
+	(SELECT e.id ` + postgresEarlier + ` AND r.earlier <> 'allow' ORDER BY e.scheduled_at, e.id LIMIT 1) AS earlier,
 	l.acquired_at AS held_since, l.expires_at AS held_until, l.metadata AS held_metadata,
+	(SELECT m.run_id ` + postgresDone + `) AS done_by,
+	(` + postgresFull + `) AS full_tag, r.limits,
 	coalesce(r.start_by <= statement_timestamp(), false) AS expired
 FROM job_runs AS r
 LEFT JOIN distributed_locks AS l ON l.resource = r.resource AND l.expires_at > clock_timestamp()
 WHERE r.state = 'pending' AND r.due_at <= statement_timestamp() AND (
 	r.start_by <= statement_timestamp()
+	OR (r.once_per <> '' AND EXISTS (SELECT 1 ` + postgresDone + `))
 	OR (r.overlap = 'skip' AND (SELECT 1 ` + postgresEarlier + ` LIMIT 1) IS NOT NULL)
 	OR (r.overlap = 'queue' AND (SELECT 1 ` + postgresEarlier + ` LIMIT 1 OFFSET 1) IS NOT NULL))
 ORDER BY r.id LIMIT 500
@@ -63,15 +84,49 @@ FOR UPDATE OF r SKIP LOCKED`,
 	// The sub-selects have a LIMIT, and the list of names an IS NOT TRUE, so that the planner cannot turn them into joins
 	// over everything: the rows are read in the order of their index until there are enough.
 	candidates: `
+WITH ` + postgresUsed + `
 SELECT ` + jobs.RunColumns + `
 FROM job_runs AS r
 WHERE r.state = 'pending' AND r.due_at <= statement_timestamp()
 	AND (r.start_by IS NULL OR r.start_by > statement_timestamp())
 	AND (r.job IN (SELECT jsonb_array_elements_text(?::jsonb))) IS NOT TRUE
-	AND (SELECT 1 ` + postgresEarlier + ` LIMIT 1) IS NULL
+	AND (` + postgresBlocked + `) IS NULL
+	AND (r.once_per = '' OR (SELECT 1 ` + postgresDone + ` LIMIT 1) IS NULL)
+	AND (r.limits = '{}' OR (` + postgresFull + `) IS NULL)
 	AND (SELECT 1 FROM distributed_locks AS l WHERE l.resource = r.resource AND l.expires_at > clock_timestamp() LIMIT 1) IS NULL
 ORDER BY r.due_at, r.id LIMIT ?
 FOR UPDATE OF r SKIP LOCKED`,
+
+	addTags: `
+INSERT INTO tag_counters (tag) SELECT tag FROM jsonb_array_elements_text(?::jsonb) AS t (tag)
+ORDER BY tag COLLATE "C" ON CONFLICT (tag) DO NOTHING`,
+	lockTags: `
+SELECT tag FROM tag_counters WHERE tag IN (SELECT jsonb_array_elements_text(?::jsonb)) ORDER BY tag FOR UPDATE`,
+	countTags: `
+SELECT t.tag, count(*) AS n FROM job_runs AS q, jsonb_object_keys(q.limits) AS t (tag)
+WHERE q.state = 'running' AND q.limits <> '{}' GROUP BY t.tag`,
+
+	done: `
+SELECT r.id FROM job_runs AS r
+WHERE r.id IN (SELECT jsonb_array_elements_text(?::jsonb)::bigint) AND EXISTS (SELECT 1 ` + postgresDone + `)`,
+	addMarker: `
+INSERT INTO resource_markers (job, resource, run_id, at)
+SELECT job, resource, id, clock_timestamp() FROM job_runs WHERE id = ?
+ON CONFLICT (job, resource) DO NOTHING`,
+
+	replaced: `
+SELECT e.id, e.state, r.id AS replaced_by
+FROM job_runs AS r JOIN job_runs AS e
+	ON e.job = r.job AND e.state IN ('pending', 'running') AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
+WHERE r.state = 'pending' AND r.earlier = 'replace' AND r.due_at <= statement_timestamp()
+	AND (r.start_by IS NULL OR r.start_by > statement_timestamp()) AND e.cancel_reason = ''
+ORDER BY e.id, r.id LIMIT 500
+FOR UPDATE OF e SKIP LOCKED`,
+	askToEnd: `
+UPDATE job_runs AS r SET cancel_reason = x.reason, cancel_detail = x.detail
+FROM jsonb_to_recordset(?::jsonb) AS x (id bigint, reason text, detail jsonb)
+WHERE r.id = x.id AND r.state = 'running' AND r.cancel_reason = ''`,
+	cancelling: `SELECT ` + jobs.RunColumns + ` FROM job_runs AS r WHERE r.state = 'running' AND r.cancel_reason <> '' ORDER BY r.id`,
 
 	markRunning: `
 UPDATE job_runs AS r

@@ -25,6 +25,7 @@ func (s *Scheduler) startBeating(ctx context.Context) (stop func()) {
 			}
 			select {
 			case <-tick.C:
+			case <-s.changed:
 			case <-beating.Done():
 				return
 			}
@@ -38,8 +39,8 @@ func (s *Scheduler) startBeating(ctx context.Context) (stop func()) {
 func (s *Scheduler) beat(ctx context.Context, draining bool) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	running := s.active.count()
-	res, err := s.store.db.NewRaw(s.store.q.beat, running, draining, s.o.DefinitionsHash, s.who.Nonce,
+	running, hash := s.active.count(), s.known.Load().hash
+	res, err := s.store.db.NewRaw(s.store.q.beat, running, draining, hash, s.who.Nonce,
 		dbtime.Millis(s.o.TTL), s.who.Nonce).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("updating this replica's row: %w", err)
@@ -48,12 +49,12 @@ func (s *Scheduler) beat(ctx context.Context, draining bool) error {
 		return err
 	}
 	_, err = s.store.db.NewRaw(s.store.q.join, s.who.Replica, s.who.Nonce, s.who.Host, s.who.PID, s.o.Version,
-		s.o.DefinitionsHash, s.o.Capacity, running).Exec(ctx)
+		hash, s.o.Capacity, running).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("adding this replica's row: %w", err)
 	}
 	audit.Log(s.o.Audit, audit.ReplicaJoin, audit.Success, audit.Actor(audit.ActorReplica, s.o.Replica),
-		zap.String("host", s.who.Host), zap.Int("pid", s.who.PID), zap.String("definitions", s.o.DefinitionsHash))
+		zap.String("host", s.who.Host), zap.Int("pid", s.who.PID), zap.String("definitions", hash))
 	return nil
 }
 

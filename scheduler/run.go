@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -17,12 +16,13 @@ import (
 
 // activeRuns are the runs of this replica that are not finished in the ledger yet.
 type activeRuns struct {
-	jobs map[string]*jobs.Job
+	jobs map[string]*jobs.Job // the known ones, by name; the loop's: a run has its own definition in its claim
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
 	n       int
-	drain   chan struct{} // closed when running commands must stop now
+	asks    map[int64]chan jobs.Run // of each run, for the request to end it
+	drain   chan struct{}           // closed when running commands must stop now
 	stopped bool
 
 	// writing ends when outcomes can no longer be written: the process is about to leave.
@@ -30,12 +30,9 @@ type activeRuns struct {
 	giveUp  context.CancelFunc
 }
 
-func (a *activeRuns) init(defs []*jobs.Job) {
-	a.jobs = make(map[string]*jobs.Job, len(defs))
-	for _, j := range defs {
-		a.jobs[j.Name] = j
-	}
+func (a *activeRuns) init() {
 	a.drain = make(chan struct{})
+	a.asks = map[int64]chan jobs.Run{}
 	a.writing, a.giveUp = context.WithCancel(context.Background())
 }
 
@@ -49,6 +46,30 @@ func (a *activeRuns) done() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.n--
+}
+
+// listen returns where a request to end the run arrives, until deaf.
+func (a *activeRuns) listen(id int64) <-chan jobs.Run {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asks[id] = make(chan jobs.Run, 1)
+	return a.asks[id]
+}
+
+func (a *activeRuns) deaf(id int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.asks, id)
+}
+
+// ask passes on a request to end a run, if it is one of ours. The first one counts.
+func (a *activeRuns) ask(asked jobs.Run) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case a.asks[asked.ID] <- asked:
+	default: // it has one already, or is not ours: a nil channel takes nothing
+	}
 }
 
 func (a *activeRuns) count() int {
@@ -70,17 +91,19 @@ func (a *activeRuns) stopAll() {
 func (s *Scheduler) launch(c claimed) {
 	s.decided(audit.RunClaim, &c.run)
 	s.active.add()
+	asks := s.active.listen(c.run.ID)
 	s.active.wg.Go(func() {
 		defer s.Wake()
 		defer s.active.done()
-		s.execute(c)
+		defer s.active.deaf(c.run.ID)
+		s.execute(c, asks)
 	})
 }
 
 // execute runs one claimed run from start to the written outcome. The lock is kept until the process tree is dead and
 // the outcome is in the ledger.
-func (s *Scheduler) execute(c claimed) {
-	job := s.active.jobs[c.run.Job]
+func (s *Scheduler) execute(c claimed, asks <-chan jobs.Run) {
+	job := c.job
 	link := &link{}
 	lock := s.o.Keeper.Keep(locking.Grant{
 		Record: c.lock, Takeover: c.takeover, SentAt: c.sentAt, TTL: s.o.TTL, StopGrace: job.KillAfter,
@@ -96,7 +119,7 @@ func (s *Scheduler) execute(c claimed) {
 	}
 	link.attach(proc, lock)
 	s.decided(audit.RunStart, &c.run)
-	r := s.watch(proc, lock)
+	r := conclude(s.watch(proc, lock, asks), job.ExitCodes)
 	r.run = c.run
 	failpoint.Hit("finishing")
 	s.write(r, lock)
@@ -123,61 +146,27 @@ func (l *link) attach(p Process, lock *locking.Lock) {
 	p.Extend(lock.StopAt(), lock.Deadline())
 }
 
-// watch waits for the end of the process tree, and asks for it when the lock is lost or the replica leaves.
-func (s *Scheduler) watch(proc Process, lock *locking.Lock) *report {
-	var drained, lost bool
+// watch waits for the end of the process tree, and asks for it when the lock is lost, the replica leaves, or somebody wants
+// it.
+func (s *Scheduler) watch(proc Process, lock *locking.Lock, asks <-chan jobs.Run) processEnd {
+	var e processEnd
 	drain, gone := s.active.drain, lock.Context().Done()
 	for {
 		select {
 		case <-proc.Done():
-			return conclude(proc.Result(), lost, drained)
+			e.result = proc.Result()
+			return e
 		case <-gone:
-			lost, gone = true, nil
+			e.lost, gone = true, nil
 			proc.Stop()
 		case <-drain:
-			drained, drain = true, nil
+			e.drained, drain = true, nil
+			proc.Stop()
+		case asked := <-asks:
+			e.asked, asks = &asked, nil
 			proc.Stop()
 		}
 	}
-}
-
-// conclude turns the end of a process into an outcome.
-func conclude(res jobs.Result, lost, drained bool) *report {
-	r := &report{output: res.Output, signal: res.Signal}
-	if res.Signal == "" && res.Cause != jobs.CauseSupervisorGone {
-		r.exitCode = &res.ExitCode
-	}
-	switch {
-	case res.Cause == jobs.CauseExited && res.Signal != "":
-		r.outcome, r.reason = jobs.OutcomeFailed, jobs.ReasonSignal
-	case res.Cause == jobs.CauseExited && res.ExitCode != 0:
-		r.outcome, r.reason = jobs.OutcomeFailed, jobs.ReasonExit
-	case res.Cause == jobs.CauseExited:
-		r.outcome = jobs.OutcomeSucceeded
-	case res.Cause == jobs.CauseTimeout:
-		r.outcome, r.reason = jobs.OutcomeTimedOut, jobs.ReasonTimeout
-	case res.Cause == jobs.CauseSupervisorGone:
-		r.outcome, r.reason, r.again = jobs.OutcomeLost, jobs.ReasonSupervisor, true
-	case res.Cause == jobs.CauseStopped && drained && !lost:
-		r.outcome, r.reason, r.again = jobs.OutcomeCancelled, jobs.ReasonDrain, true
-	default: // stopped because the lock was lost, or at its deadline
-		r.outcome, r.reason, r.again = jobs.OutcomeLost, jobs.ReasonLeaseLost, true
-	}
-	return r
-}
-
-// notStarted reports a claimed run that could not be started: failed, not forgotten.
-func notStarted(run *jobs.Run, err error) *report {
-	r := &report{run: *run, outcome: jobs.OutcomeFailed, reason: jobs.ReasonStart, facts: map[string]any{"error": err.Error()}}
-	var start *jobs.StartError
-	if errors.As(err, &start) {
-		if start.Lost != "" {
-			r.outcome, r.reason, r.again = jobs.OutcomeLost, start.Lost, true
-		} else {
-			r.exitCode = &start.ExitCode
-		}
-	}
-	return r
 }
 
 // write repeats until the ledger has the outcome (and with it released the lock), or has refused it, or the process must

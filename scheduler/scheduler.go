@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,7 +30,7 @@ type Options struct {
 	Keeper *locking.Keeper // renews the locks of the runs; its Run is the caller's to call
 	Start  StartFunc
 
-	Jobs            []*jobs.Job
+	Jobs            []*jobs.Job // until Reload
 	DefinitionsHash string
 
 	Replica string
@@ -72,18 +73,23 @@ type Scheduler struct {
 	store   *store
 	clock   *clock
 	wall    locking.StepDetector
+	known   atomic.Pointer[definitions] // never nil; the fields below that follow from it are the loop's
+	next    atomic.Pointer[definitions] // of the last Reload, until the loop adopts it
 	plans   []*planned
 	unknown []string // jobs whose runs were seen and that this replica cannot run
 
 	wake    chan struct{} // somebody may have work for us; holds one
 	hurry   chan struct{} // closed by Hurry: stop running commands now
 	hurried sync.Once
+	changed chan struct{} // the row of this replica is out of date; holds one
 
 	away     error     // the database's last error; nil while it answers
 	loaded   bool      // the plan positions were read
 	maybe    []claimed // claims whose commit was not answered
 	active   activeRuns
 	draining bool
+
+	longestKill time.Duration // of all jobs that were ever known
 }
 
 // New checks the options and returns a scheduler that is not running yet.
@@ -101,16 +107,13 @@ func New(o Options) (*Scheduler, error) {
 	s := &Scheduler{
 		o: o, store: store, clock: newClock(o.Boot, o.TTL),
 		who:     identity{Replica: o.Replica, Host: o.Host, PID: o.PID, Nonce: o.Nonce},
-		unknown: []string{},
 		wake:    make(chan struct{}, 1),
 		hurry:   make(chan struct{}),
+		changed: make(chan struct{}, 1),
 	}
-	for _, j := range o.Jobs {
-		if j.Schedule != nil {
-			s.plans = append(s.plans, &planned{job: j, hash: j.Schedule.Hash()})
-		}
-	}
-	s.active.init(o.Jobs)
+	s.active.init()
+	plans, _ := plansOf(o.Jobs, nil)
+	s.know(&definitions{jobs: o.Jobs, hash: o.DefinitionsHash}, plans)
 	return s, nil
 }
 
@@ -181,6 +184,14 @@ func (s *Scheduler) work(ctx context.Context) error {
 		return err
 	}
 	if err := s.settleUnknown(ctx); err != nil {
+		return err
+	}
+	if g.Cancels {
+		if err := s.endAsked(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.adopt(ctx); err != nil {
 		return err
 	}
 	fresh, err := s.planDue(ctx)

@@ -18,6 +18,9 @@ type endedRow struct {
 	HeldSince    dbtime.Time `bun:"held_since"`
 	HeldUntil    dbtime.Time `bun:"held_until"`
 	HeldMetadata rawText     `bun:"held_metadata"`
+	DoneBy       *int64      `bun:"done_by"`  // the run that succeeded with the resource of this one, which is once_per it
+	FullTag      *string     `bun:"full_tag"` // a tag of the run whose limit is reached
+	Limits       rawText     `bun:"limits"`
 	Expired      bool        `bun:"expired"` // start_by has passed
 }
 
@@ -38,10 +41,16 @@ func (t *rawText) Scan(src any) error {
 	return nil
 }
 
-// settle finishes the due runs that will never start: skipped by overlap, or missed because start_deadline passed. Any
-// replica does it, whether it knows the job or not.
-func (s *store) settle(ctx context.Context) (ended []jobs.Run, err error) {
+// settle finishes the due runs that will never start: skipped by overlap or once_per, replaced by a later one, or missed
+// because start_deadline passed. asked says that a running run has to give way to a due one. Any replica does it, whether
+// it knows the job or not.
+func (s *store) settle(ctx context.Context) (ended []jobs.Run, asked bool, err error) {
 	err = s.tx(ctx, func(tx bun.Tx) error {
+		replaced, running, err := s.replace(ctx, tx)
+		if err != nil {
+			return err
+		}
+		asked = running
 		var rows []endedRow
 		if err := tx.NewRaw(s.q.ended).Scan(ctx, &rows); err != nil {
 			return fmt.Errorf("selecting runs that cannot start: %w", err)
@@ -51,12 +60,13 @@ func (s *store) settle(ctx context.Context) (ended []jobs.Run, err error) {
 			endings[i] = rows[i].ending()
 		}
 		ended, err = s.end(ctx, tx, endings)
+		ended = append(replaced, ended...)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("settling: %w", err)
+		return nil, false, fmt.Errorf("settling: %w", err)
 	}
-	return ended, nil
+	return ended, asked, nil
 }
 
 func (r *endedRow) ending() ending {
@@ -66,6 +76,9 @@ func (r *endedRow) ending() ending {
 	}
 	facts := map[string]any{}
 	switch {
+	case r.DoneBy != nil:
+		e.Outcome, e.Reason = jobs.OutcomeSkipped, jobs.ReasonOncePer
+		facts["succeeded_run"] = *r.DoneBy
 	case r.Earlier != nil:
 		facts["unfinished_run"] = *r.Earlier
 	case !r.HeldUntil.IsZero():
@@ -74,6 +87,9 @@ func (r *endedRow) ending() ending {
 		facts["holder"] = map[string]any{
 			"acquired_at": r.HeldSince.Time, "expires_at": r.HeldUntil.Time, "metadata": json.RawMessage(r.HeldMetadata),
 		}
+	case r.FullTag != nil:
+		e.Reason = jobs.ReasonLimit
+		facts["tag"], facts["limits"] = *r.FullTag, json.RawMessage(r.Limits)
 	default:
 		e.Reason = jobs.ReasonNoCapacity
 	}

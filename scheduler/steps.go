@@ -87,9 +87,23 @@ func endAction(o jobs.Outcome) audit.Action {
 func (s *Scheduler) settleDue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	ended, err := s.store.settle(ctx)
+	ended, asked, err := s.store.settle(ctx)
 	for i := range ended {
 		s.decided(endAction(ended[i].Outcome), &ended[i])
+	}
+	if err != nil || !asked {
+		return err
+	}
+	return s.endAsked(ctx) // those that run here need not wait for the next look
+}
+
+// endAsked stops the runs of this replica that somebody has asked to end.
+func (s *Scheduler) endAsked(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	asked, err := s.store.cancelling(ctx)
+	for i := range asked {
+		s.active.ask(asked[i])
 	}
 	return err
 }
@@ -116,6 +130,9 @@ func (s *Scheduler) claimSome(ctx context.Context, limit int) (more bool, err er
 	won, unknown, err := s.store.claim(ctx, claimRequest{
 		knows: s.runnable, not: s.unknown, limit: limit, ttl: s.o.TTL, grace: s.o.Grace, who: s.who, boot: s.o.Boot,
 	})
+	for i := range won {
+		won[i].job = s.active.jobs[won[i].run.Job]
+	}
 	var unanswered *commitError
 	if errors.As(err, &unanswered) {
 		s.maybe = append(s.maybe, won...)

@@ -21,6 +21,9 @@ type queries struct {
 	addPositions, readPositions, lockPositions, movePositions string
 	insertRuns                                                string
 	ended, candidates, markRunning, endRuns, lost             string
+	addTags, lockTags, countTags                              string // addTags and lockTags are empty where a transaction is the only writer
+	done, addMarker                                           string
+	replaced, askToEnd, cancelling                            string
 	lateOutcome, byID, byOwner, storeOutput                   string
 	join, beat, leave, lifetimes                              string
 	audit                                                     string
@@ -95,6 +98,8 @@ type glance struct {
 	Now  dbtime.Time `bun:"now"`
 	Due  bool        `bun:"due"`  // a pending run is due
 	Lost bool        `bun:"lost"` // a running run has no live lock
+
+	Cancels bool `bun:"cancels"` // somebody asked for the end of a running run
 }
 
 func (s *store) look(ctx context.Context) (glance, error) {

@@ -173,7 +173,7 @@ func TestOverlapSkip(t *testing.T) {
 		first := b.put(b.due(j, 20*time.Second))[0]
 		require.Len(b.t, b.mustClaim(10, "j"), 1)
 		second := b.put(b.due(j, 10*time.Second))[0]
-		ended, err := b.settle(b.ctx())
+		ended, _, err := b.settle(b.ctx())
 		require.NoError(b.t, err)
 		require.Len(b.t, ended, 1)
 		run := b.get(second.ID)
@@ -195,7 +195,7 @@ func TestOverlapLooksOnlyAtTheSameJob(t *testing.T) {
 		b.put(b.due(one, 20*time.Second))
 		require.Len(b.t, b.mustClaim(10, "one", "two"), 1)
 		waits := b.put(b.due(two, 10*time.Second))[0]
-		ended, err := b.settle(b.ctx())
+		ended, _, err := b.settle(b.ctx())
 		require.NoError(b.t, err)
 		assert.Empty(b.t, ended)
 		assert.Empty(b.t, b.mustClaim(10, "one", "two"), "the shared resource is busy: it waits")
@@ -212,7 +212,7 @@ func TestOverlapQueue(t *testing.T) {
 		require.Len(b.t, running, 1)
 		waits := b.put(b.due(j, 20*time.Second))[0]
 		tooMany := b.put(b.due(j, 10*time.Second))[0]
-		ended, err := b.settle(b.ctx())
+		ended, _, err := b.settle(b.ctx())
 		require.NoError(b.t, err)
 		require.Len(b.t, ended, 1)
 		assert.Equal(b.t, tooMany.ID, ended[0].ID, "one waits, more are skipped")
@@ -236,7 +236,7 @@ func TestCaughtUpInstantsRunOneAfterAnother(t *testing.T) {
 		j := named("j", nil)(b.t)
 		now := b.clock()
 		rows := b.put(j.CatchUpRun(now.Add(-2*time.Minute).Truncate(time.Minute), now), j.CatchUpRun(now.Add(-time.Minute).Truncate(time.Minute), now))
-		ended, err := b.settle(b.ctx())
+		ended, _, err := b.settle(b.ctx())
 		require.NoError(b.t, err)
 		assert.Empty(b.t, ended, "exempt from overlap: skip")
 		won := b.mustClaim(10, "j")
@@ -253,7 +253,7 @@ func TestMissedSaysWhoHeldTheLock(t *testing.T) {
 		j := named("j", func(j *jobs.Job) { j.StartDeadline = time.Second })(b.t)
 		b.acquire("j", "secret-owner")
 		row := b.put(b.due(j, 10*time.Second))[0]
-		_, err := b.settle(b.ctx())
+		_, _, err := b.settle(b.ctx())
 		require.NoError(b.t, err)
 		run := b.get(row.ID)
 		assert.Equal(b.t, jobs.OutcomeMissed, run.Outcome)
@@ -268,7 +268,7 @@ func TestMissedWithoutAnybodyToRunIt(t *testing.T) {
 	each(t, func(b *bench) {
 		row := b.put(b.due(named("j", func(j *jobs.Job) { j.StartDeadline = time.Second })(b.t), 10*time.Second))[0]
 		assert.Empty(b.t, b.mustClaim(10, "j"), "too late to start")
-		_, err := b.settle(b.ctx())
+		_, _, err := b.settle(b.ctx())
 		require.NoError(b.t, err)
 		assert.Equal(b.t, jobs.ReasonNoCapacity, b.get(row.ID).Reason)
 	})

@@ -130,6 +130,53 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// What a job says beside its schedule is in the answers of next and validate.
+func TestNextAndValidateShowEverything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.file(t, "holidays.ics", "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260309\nEND:VEVENT\nEND:VCALENDAR\n")
+	w.write(t, `
+calendars:
+  off: {weekdays: [sat, sun], file: holidays.ics}
+jobs:
+  report: {run: x, schedule: ["0 6 * * SUN", "0 7 L * *"], jitter: 2m, until: 2026-04-01, calendars: {exclude: [off], shift: next}}
+  spread: {run: x, schedule: "H H(2-4) * * *"}
+`)
+	w.run(t, "next", "report", "-n", "6").says(t, exitOK,
+		"DAY  LOCAL                       UTC                   FROM NOW  NOTE\n"+
+			"Tue  2026-03-10 06:00:00 +00:00  2026-03-10 06:00:00Z  in 2d1h   moved here by a calendar; due 06:00:18 (jitter)\n"+
+			"Mon  2026-03-16 06:00:00 +00:00  2026-03-16 06:00:00Z  in 8d1h   moved here by a calendar; due 06:00:34 (jitter)\n"+
+			"Mon  2026-03-23 06:00:00 +00:00  2026-03-23 06:00:00Z  in 15d1h  moved here by a calendar; due 06:01:48 (jitter)\n"+
+			"Mon  2026-03-30 06:00:00 +00:00  2026-03-30 06:00:00Z  in 22d1h  moved here by a calendar; due 06:01:23 (jitter)\n"+
+			"Tue  2026-03-31 07:00:00 +00:00  2026-03-31 07:00:00Z  in 23d2h  due 07:00:19 (jitter)\n",
+		"cronlatch: the schedule never fires after 2026-03-31T07:00:00Z\n")
+	w.run(t, "next", "report", "-n", "1", "-o", "json").says(t, exitOK, `[
+  {
+    "at": "2026-03-10T06:00:00+00:00",
+    "due_at": "2026-03-10T06:00:18.684+00:00"
+  }
+]
+`, "")
+	valid := w.run(t, "validate")
+	assert.Equal(t, exitOK, valid.code)
+	assert.Contains(t, valid.out, "0 6 * * SUN; 0 7 L * *, until 2026-04-01T00:00:00Z, not on off, moved to the next date, jitter 2m  UTC   Tue 2026-03-10 06:00:00 +00:00 (in 2d1h)\n")
+	assert.Contains(t, valid.out, "H H(2-4) * * *")
+	w.run(t, "next", "--schedule", "H H(2-4) * * *", "--spread-by", "spread", "-n", "1", "-o", "name").
+		says(t, exitOK, w.run(t, "next", "spread", "-n", "1", "-o", "name").out, "")
+}
+
+func TestNextOfAList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(t, "next", "--schedule", "0 9 13 * FRI", "--schedule", "0 9 LW * *", "--day-match", "all", "--from", "2026-10-01T00:00:00Z", "-n", "3", "-o", "name").
+		says(t, exitOK, "2026-10-30T09:00:00+00:00\n2026-11-13T09:00:00+00:00\n2026-11-30T09:00:00+00:00\n", "")
+	w.run(t, "next", "--schedule", "@daily", "--schedule", "0 61 * * *").says(t, exitUsage, "",
+		"cronlatch: hour 61 is outside 0-23 in \"0 61 * * *\"  [schedule]\ncronlatch:   0 61 * * *\ncronlatch:     ^~\n")
+	w.run(t, "next", "--schedule", "H 3 * * *").says(t, exitUsage, "",
+		"cronlatch: H spreads jobs by their names, and there is no job here in \"H 3 * * *\"; name the job, or write a number  [schedule]\n"+
+			"cronlatch:   H 3 * * *\ncronlatch:   ^\n")
+}
+
 func TestClockNotes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ zone, before, at, want string }{

@@ -40,8 +40,8 @@ func (a *app) rootCommand() *cobra.Command {
 // commands is the tree.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.initCommand(), a.validateCommand(), a.nextCommand(), a.serveCommand(), a.runCommand(),
-		a.jobsCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(),
+		a.initCommand(), a.validateCommand(), a.nextCommand(), a.serveCommand(), a.reloadCommand(), a.runCommand(),
+		a.jobsCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(), a.replicasCommand(),
 		a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.versionCommand(),
 		exitCodesTopic(),
 	}

@@ -21,18 +21,20 @@ import (
 // serveFlags are texts by the key of the configuration that they override; configs checks them like the file.
 type serveFlags struct {
 	replica string
+	watch   watchFlag
 	keys    map[string]*string
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	f := serveFlags{keys: map[string]*string{}}
+	f := &serveFlags{keys: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon: plan, claim and run the jobs of the configuration",
 		Long: "serve is one replica. Start several with the same configuration and database, and every due occurrence runs on\n" +
 			"exactly one of them. Without a database URL they share the SQLite file cronlatch.db beside the configuration.\n" +
 			"Each flag is also a variable (CRONLATCH_LISTEN, CRONLATCH_LOCK_TTL, ...) and a key of the file; the flag wins.\n" +
-			"The first Ctrl-C (or SIGTERM) lets running jobs finish within drain_timeout, the second one stops them now.",
+			"The first Ctrl-C (or SIGTERM) lets running jobs finish within drain_timeout, the second one stops them now.\n" +
+			"SIGHUP, `cronlatch reload` and a change of the file replace the jobs without touching what runs.",
 		Example: "  $ cronlatch serve\n  $ cronlatch serve --replica b --listen 127.0.0.1:8421",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,6 +43,7 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.replica, "replica", "", "name of this replica (CRONLATCH_REPLICA; default the host's name)")
+	f.watch.add(cmd)
 	for _, k := range serveKeys() {
 		f.keys[k.key] = flags.String(k.flag, "", k.help)
 	}
@@ -67,7 +70,7 @@ func serveKeys() []serveKey {
 }
 
 // given are the flags that were given.
-func (f serveFlags) given() map[string]string {
+func (f *serveFlags) given() map[string]string {
 	given := map[string]string{}
 	for key, value := range f.keys {
 		given[key] = *value
@@ -75,9 +78,12 @@ func (f serveFlags) given() map[string]string {
 	return given
 }
 
-func (a *app) serve(ctx context.Context, f serveFlags) error {
+func (a *app) serve(ctx context.Context, f *serveFlags) error {
+	signals, stop := hangups()
+	defer stop()
 	path, _ := a.configPath()
-	config, err := a.loadFileWith(path, f.given())
+	load := func() (*configs.Config, error) { return a.loadFileWith(path, f.given()) }
+	config, err := load()
 	if err != nil {
 		return err
 	}
@@ -93,11 +99,15 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	watch, err := f.watch.watching(a.Getenv)
+	if err != nil {
+		return err
+	}
 	// The audit is data: on stdout it can be piped and kept apart from the log.
 	d, err := daemon.New(daemon.Options{
 		Config: config, Target: target, Replica: replica, Version: buildVersion().Version, Dir: config.Dir, Getenv: a.Getenv,
 		Log: log, Audit: audit.New(zapSink(a.Stdout)),
-		Login: a.sayLogin, Started: a.sayStarted,
+		Login: a.sayLogin, Started: a.sayStarted, Reload: load, Watch: watch,
 	})
 	if exposed, ok := errors.AsType[*daemon.ExposedError](err); ok {
 		return fail(exitConfig, "%w", exposed).withHint("%s", exposed.Remedy)
@@ -107,15 +117,16 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	a.sayStarting(config, target, replica)
 	defer survivePipes()()
-	return a.untilTheEnd(ctx, d)
+	return a.untilTheEnd(ctx, d, signals)
 }
 
-// untilTheEnd runs the daemon and says what each request to end does.
-func (a *app) untilTheEnd(ctx context.Context, d *daemon.Daemon) error {
+// untilTheEnd runs the daemon, passes on the requests to reload, and says what each request to end does.
+func (a *app) untilTheEnd(ctx context.Context, d *daemon.Daemon, reloads <-chan os.Signal) error {
 	over := make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close(over)
+	wg.Go(func() { reloadOn(reloads, over, d) })
 	wg.Go(func() {
 		select {
 		case <-ctx.Done():

@@ -114,7 +114,14 @@ func scheduleText(j *jobs.Job) string {
 	if j.Schedule == nil {
 		return "by hand"
 	}
-	return j.Schedule.String()
+	text := j.Schedule.String()
+	if limits := j.Schedule.Limits(); limits != "" {
+		text += ", " + limits
+	}
+	if j.Jitter > 0 {
+		text += ", jitter " + durationText(j.Jitter)
+	}
+	return text
 }
 
 func zoneText(j *jobs.Job) string {

@@ -30,6 +30,8 @@ const (
 	RunTrigger       Action = "run.trigger"
 	ConfigLoad       Action = "config.load"
 	ConfigReject     Action = "config.reject"
+	JobDefine        Action = "job.define" // a job is new, or its definition changed
+	JobRemove        Action = "job.remove"
 	ReplicaJoin      Action = "replica.join"
 	ReplicaDrain     Action = "replica.drain"
 	ReplicaLeave     Action = "replica.leave"
@@ -109,3 +111,9 @@ func Immediate(at bool) zap.Field { return zap.Bool("immediate", at) }
 
 // Err is the text of an error; it must not contain a secret.
 func Err(err error) zap.Field { return zap.NamedError("error", err) }
+
+// Definitions is the hash of the jobs' definitions.
+func Definitions(hash string) zap.Field { return zap.String("definitions", hash) }
+
+// Problems are what is wrong with a configuration, each with its position; they must not contain a secret.
+func Problems(list []string) zap.Field { return zap.Strings("problems", list) }

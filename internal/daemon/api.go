@@ -24,6 +24,9 @@ func (d *Daemon) handler(db *database.DB) (http.Handler, error) {
 		Locks:   &sameFile{Store: store, check: db.CheckFile},
 		Replica: d.o.Replica, Grace: c.Lock.TakeoverGrace, AllowedHosts: c.AllowedHosts, Version: d.o.Version,
 	}
+	if d.o.Reload != nil {
+		o.Reload = d.apiReload
+	}
 	if !c.Auth.None { // a nil Auth lets everybody in
 		table, err := auth.OpenStore(db.Main)
 		if err != nil {

@@ -43,6 +43,10 @@ type Options struct {
 	Started func(url string, weaknesses []string)
 	// Login is called once before Started, unless the configuration says who may log in. Optional.
 	Login func(Login)
+	// Reload reads the configuration again, with the same flags and environment as Config. nil: it is never read again.
+	Reload func() (*configs.Config, error)
+	// Watch reloads when the file at Config.Path changes; it needs Reload.
+	Watch bool
 }
 
 // Daemon is one replica.
@@ -51,7 +55,14 @@ type Daemon struct {
 	hurry   chan struct{}
 	hurried sync.Once
 	state   atomic.Value // string: why the replica is not ready; empty when it is
+
+	reloading sync.Mutex           // guards what follows
+	config    *configs.Config      // whose jobs are the known ones
+	sched     *scheduler.Scheduler // nil until there is one
+	complaint string               // about the last file that was rejected; empty when the last one was good
 }
+
+const stateDraining = "draining"
 
 // New returns a daemon that is not running yet. The error is an *ExposedError when it may not listen where it should.
 func New(o Options) (*Daemon, error) {
@@ -61,7 +72,7 @@ func New(o Options) (*Daemon, error) {
 	if err := checkExposure(o.Config); err != nil {
 		return nil, err
 	}
-	d := &Daemon{o: o, hurry: make(chan struct{})}
+	d := &Daemon{o: o, hurry: make(chan struct{}), config: o.Config}
 	d.state.Store("starting")
 	return d, nil
 }
@@ -98,6 +109,11 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 			stop(fmt.Errorf("serving HTTP: %w", serr))
 		}
 	})
+	if d.o.Watch && d.o.Reload != nil {
+		background.Go(func() {
+			watch(life, d.o.Config.Path, d.o.Log, func() { _, _ = d.Reload(byFile) }) // which says what is wrong
+		})
+	}
 	if err := d.prepare(ctx, db); err != nil {
 		return d.cause(ctx, err)
 	}
@@ -163,7 +179,7 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err err
 	if err != nil {
 		return err
 	}
-	if sched, err = scheduler.New(d.schedulerOptions(db, keeper, sup)); err != nil {
+	if sched, err = d.attach(d.schedulerOptions(db, keeper, sup)); err != nil {
 		return err
 	}
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
@@ -179,7 +195,7 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err err
 		case <-keeping.Done():
 		}
 	})
-	context.AfterFunc(ctx, func() { d.state.Store("draining") })
+	context.AfterFunc(ctx, func() { d.state.Store(stateDraining) })
 	d.state.Store("")
 	if d.o.Started != nil {
 		d.o.Started(url, sup.Weaknesses())
@@ -194,7 +210,7 @@ func (d *Daemon) schedulerOptions(db *database.DB, keeper *locking.Keeper, sup *
 	}
 	c := d.o.Config
 	return scheduler.Options{
-		DB: db.Main, Keeper: keeper, Start: d.starter(sup), Jobs: c.Jobs, DefinitionsHash: c.Hash,
+		DB: db.Main, Keeper: keeper, Start: d.starter(sup),
 		Replica: d.o.Replica, Host: host, PID: os.Getpid(), Nonce: nonce(), Version: d.o.Version,
 		Capacity: c.Capacity, TTL: c.Lock.TTL, Grace: c.Lock.TakeoverGrace, DrainTimeout: c.DrainTimeout,
 		Check: db.CheckFile, Log: d.o.Log, Audit: d.o.Audit, Boot: boottime.Now, Wall: func() time.Time { return time.Now().Add(failpoint.WallOffset()) },

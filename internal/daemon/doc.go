@@ -4,13 +4,16 @@
 // # Model
 //
 // New checks, Run blocks. The whole daemon boots inside a test, twice in one process if need be: nothing is global.
-// The context of Run is the polite end (drain); Hurry is the impatient one.
+// The context of Run is the polite end (drain); Hurry is the impatient one. Reload reads the configuration again and gives
+// the scheduler another set of jobs; watch.go calls it when the file changes. Every other key is what it was at the start
+// (reload_keys.go): a configuration in which one differs is refused as a whole.
 //
 // # Guarantees
 //
 // No listener is opened that would let in whom the configuration did not mean: New refuses it (exposure.go). A Unix socket is
-// its owner's alone and is never taken from a process that serves it. A new certificate is used without a restart,
-// and a broken one changes nothing. A token is shown once, through Options.Login, and never logged.
+// its owner's alone and is never taken from a process that serves it. A new certificate is used without a restart, and a
+// broken one changes nothing; the same is true of a configuration. No reload waits for, or touches, what runs. A token is
+// shown once, through Options.Login, and never logged.
 //
 // # Failure
 //

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/cronlatch/cronlatch/internal/boottime"
+	"github.com/cronlatch/cronlatch/internal/executor"
 	"github.com/cronlatch/cronlatch/internal/supervisor"
 	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/scheduler"
@@ -16,9 +18,15 @@ const (
 	tailBytes = 192 << 10
 )
 
-// starter starts the commands of attempts under the supervisor.
+// starter starts the commands of attempts under the supervisor, and requests and transactions in this process.
 func (d *Daemon) starter(sup *supervisor.Client) scheduler.StartFunc {
+	work := executor.New(executor.Options{
+		Boot: boottime.Now, Own: d.o.Target, Replica: d.o.Replica, TTL: d.o.Config.Lock.TTL, Getenv: d.o.Getenv, Dir: d.o.Dir,
+	})
 	return func(ctx context.Context, a jobs.Attempt) (scheduler.Process, error) {
+		if executor.Runs(a.Job) {
+			return work.Start(ctx, a)
+		}
 		argv, err := a.Argv()
 		if err != nil {
 			return nil, &jobs.StartError{ExitCode: 126, Message: err.Error()}

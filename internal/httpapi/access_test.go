@@ -168,7 +168,7 @@ func TestMethods(t *testing.T) {
 	g := newRig(t, nil)
 	for at, want := range map[string]string{
 		"/locks": "GET, HEAD", "/locks/x": "DELETE, GET, HEAD, POST", "/locks/x/renew": "POST", "/locks/x/force-release": "POST",
-		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/openapi.json": "GET, HEAD",
+		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/openapi.json": "GET, HEAD", reloadPath: "POST",
 	} {
 		for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodOptions, http.MethodTrace, http.MethodConnect, "BREW", "get"} {
 			w := g.ask(method, at, "")

@@ -1,5 +1,5 @@
-// Package httpapi is the daemon's HTTP listener: the lock service (/locks), its description (/openapi.json), and the
-// answers to two questions: is the process alive (/healthz), and may it be given work (/readyz).
+// Package httpapi is the daemon's HTTP listener: the lock service (/locks), its description (/openapi.json), reading the
+// configuration again (/-/reload), and the answers to two questions: is the process alive (/healthz), and may it be given work (/readyz).
 //
 // Model: a table of routes (routes.go) on net/http's mux, wrapped once by what every request gets: a request id, a check
 // of the Host header, recovery from panics. A request is then asked, in this order: does a page of another site send it,
@@ -53,6 +53,9 @@ type Options struct {
 	Audit *zap.Logger
 	// Locks is what /locks works on; nil: there are no such routes.
 	Locks locking.Store
+	// Reload reads the configuration again, for the caller whose name the audit shall have. A *RejectedError and a
+	// *NotReadyError reach the client as they are, any other error only the log. nil: there is no such route.
+	Reload func(ctx context.Context, actor string) (Reloaded, error)
 	// Auth tells callers apart by their bearer token; nil is no authentication, and everybody is an admin without a name.
 	Auth Authenticator
 	// Replica is the daemon's name, for the audit.

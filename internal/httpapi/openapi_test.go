@@ -138,6 +138,7 @@ func TestOpenAPIIsWhatTheServerAnswers(t *testing.T) {
 		}
 	}
 	driveLocks(g)
+	driveReload(g)
 	for _, op := range g.spec.operations(t) {
 		for _, status := range op.statuses {
 			assert.True(t, g.spec.came[op.id+" "+status], "%s %s is declared and never came", op.id, status)

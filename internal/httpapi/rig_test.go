@@ -39,12 +39,15 @@ func newRig(t *testing.T, change func(o *httpapi.Options)) *rig {
 	t.Helper()
 	auditCore, auditLines := observer.New(zapcore.InfoLevel)
 	logCore, logLines := observer.New(zapcore.DebugLevel)
-	o := httpapi.Options{Locks: lockingtest.NewMemory(time.Now), Audit: zap.New(auditCore), Logger: zap.New(logCore), Replica: "a"}
+	o := httpapi.Options{Locks: lockingtest.NewMemory(time.Now), Audit: zap.New(auditCore), Logger: zap.New(logCore), Replica: "a", Reload: noNews}
 	if change != nil {
 		change(&o)
 	}
 	return &rig{T: t, api: httpapi.New(o), spec: newSpec(t), store: o.Locks, audit: auditLines, log: logLines}
 }
+
+// noNews is a reload that finds what was there.
+func noNews(context.Context, string) (httpapi.Reloaded, error) { return httpapi.Reloaded{}, nil }
 
 // ask sends a request with a body of JSON, unless the body is empty.
 func (g *rig) ask(method, path, body string, headers ...string) *httptest.ResponseRecorder {

@@ -30,6 +30,7 @@ func routes() []route {
 		{http.MethodGet, "/healthz", accessPublic, "getHealth", healthz},
 		{http.MethodGet, "/readyz", accessPublic, "getReadiness", readyz},
 		{http.MethodGet, "/openapi.json", accessAny, "getOpenAPI", openAPI},
+		{http.MethodPost, reloadPath, accessAdmin, "reloadConfiguration", reload},
 	}, lockRoutes()...)
 }
 
@@ -76,7 +77,7 @@ func (c *call) resource() string {
 func (a *api) fill() {
 	nodes := map[string]*node{}
 	for _, rt := range routes() {
-		if a.o.Locks == nil && strings.HasPrefix(rt.path, "/locks") {
+		if a.o.Locks == nil && strings.HasPrefix(rt.path, "/locks") || a.o.Reload == nil && rt.path == reloadPath {
 			continue
 		}
 		n := nodes[rt.path]

@@ -132,6 +132,9 @@ func Attempts(runs []jobs.Run) error {
 }
 
 func wantsAnother(r *jobs.Run) bool {
+	if r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeTimedOut {
+		return r.CancelReason == "" && r.Attempt < r.Retry.Attempts
+	}
 	if r.Outcome != jobs.OutcomeLost && r.Reason != jobs.ReasonDrain {
 		return false
 	}

@@ -1,0 +1,6 @@
+//go:build race
+
+package jobs_test
+
+// The race detector looks at code, not at calendars.
+const featureExpressions = 100

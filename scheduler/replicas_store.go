@@ -1,0 +1,68 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+
+	"github.com/cronlatch/cronlatch/internal/dbtime"
+)
+
+// ReplicaRow is what a replica last said of itself.
+type ReplicaRow struct {
+	Name     string      `bun:"name"`
+	Nonce    string      `bun:"boot_nonce"` // unique to its process
+	Host     string      `bun:"host"`
+	PID      int         `bun:"pid"`
+	Version  string      `bun:"version"`
+	Hash     string      `bun:"definitions_hash"` // of its jobs; equal hashes agree on everything that runs
+	Capacity int         `bun:"capacity"`
+	Running  int         `bun:"running"`
+	Draining bool        `bun:"draining"`
+	JoinedAt dbtime.Time `bun:"joined_at"`
+	SeenAt   dbtime.Time `bun:"seen_at"`
+	Now      dbtime.Time `bun:"now"` // the database's clock
+}
+
+// Silence is how long ago the replica was heard of.
+func (r *ReplicaRow) Silence() time.Duration { return r.Now.Sub(r.SeenAt.Time) }
+
+// maxReplicas bounds a list: it is for people.
+const maxReplicas = 1000
+
+// Replicas lists the replicas that have not left and were heard of within a span, by name. One that was killed is among
+// them, with an old SeenAt: nobody can tell it from one that is silent for a moment.
+func Replicas(ctx context.Context, db bun.IDB, within time.Duration) ([]ReplicaRow, error) {
+	var query string
+	switch name := db.Dialect().Name(); name {
+	case dialect.PG:
+		query = postgresReplicas
+	case dialect.SQLite:
+		query = sqliteReplicas
+	default:
+		return nil, fmt.Errorf("scheduler: no replicas for dialect %v", name)
+	}
+	var rows []ReplicaRow
+	if err := db.NewRaw(query, within.Seconds(), maxReplicas).Scan(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	return rows, nil
+}
+
+// A replica that lost the database for a while has a row for each lifetime; the last one counts.
+const replicaColumns = `SELECT name, boot_nonce, host, pid, version, definitions_hash, capacity, running, draining, joined_at, seen_at, `
+
+const postgresReplicas = replicaColumns + `clock_timestamp() AS now
+FROM replicas AS r
+WHERE left_at IS NULL AND seen_at > clock_timestamp() - ? * interval '1 second'
+	AND NOT EXISTS (SELECT 1 FROM replicas AS l WHERE l.boot_nonce = r.boot_nonce AND l.id > r.id)
+ORDER BY name, id LIMIT ?`
+
+const sqliteReplicas = replicaColumns + sqliteNow + ` AS now
+FROM replicas AS r
+WHERE left_at IS NULL AND seen_at > ` + sqliteNow + ` - CAST(? * 1000 AS INTEGER)
+	AND NOT EXISTS (SELECT 1 FROM replicas AS l WHERE l.boot_nonce = r.boot_nonce AND l.id > r.id)
+ORDER BY name, id LIMIT ?`

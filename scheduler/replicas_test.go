@@ -1,0 +1,59 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestReplicasAreVisible(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		for _, name := range []string{"b", "a", "left"} {
+			u := b.unit("hash of "+name, named("j", nil)(b.t))
+			u.who = identity{Replica: name, Host: "h", PID: 7, Nonce: name}
+			require.NoError(b.t, u.beat(b.ctx(), false))
+			if name == "b" {
+				require.NoError(b.t, u.beat(b.ctx(), true))
+			}
+			if name == "a" {
+				u.Reload(nil, "another hash")
+				require.NoError(b.t, u.adopt(b.ctx()))
+				require.NoError(b.t, u.beat(b.ctx(), false))
+			}
+			if name == "left" {
+				require.NoError(b.t, u.leave(b.ctx()))
+			}
+		}
+		rows, err := Replicas(b.ctx(), b.db, time.Hour)
+		require.NoError(b.t, err)
+		require.Len(b.t, rows, 2)
+		assert.Equal(b.t, []string{"a", "b"}, []string{rows[0].Name, rows[1].Name})
+		a := rows[0]
+		assert.Equal(b.t, []any{"a", "h", 7, "v", "another hash", 10, 0, false}, []any{a.Nonce, a.Host, a.PID, a.Version, a.Hash, a.Capacity, a.Running, a.Draining})
+		assert.True(b.t, rows[1].Draining)
+		assert.Less(b.t, a.Silence(), time.Minute)
+		none, err := Replicas(b.ctx(), b.db, 0)
+		require.NoError(b.t, err)
+		assert.Empty(b.t, none)
+	})
+}
+
+// A replica that was away has two lifetimes and is one replica.
+func TestALifetimeIsNoReplica(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		u := b.unit("one")
+		require.NoError(b.t, u.beat(b.ctx(), false))
+		u.o.TTL = 0 // the next beat comes too late
+		require.NoError(b.t, u.beat(b.ctx(), false))
+		rows, err := Replicas(b.ctx(), b.db, time.Hour)
+		require.NoError(b.t, err)
+		assert.Len(b.t, rows, 1)
+		var lifetimes int
+		require.NoError(b.t, b.db.NewRaw("SELECT count(*) FROM replicas").Scan(b.ctx(), &lifetimes))
+		assert.Equal(b.t, 2, lifetimes)
+	})
+}
