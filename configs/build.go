@@ -28,7 +28,7 @@ func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
 		return nil
 	}
 	var drafts []*jobDraft
-	fields := jobFields()
+	fields, plain := jobFields(), plainJob(&defaults)
 	for _, p := range n.pairs {
 		if !r.spend() {
 			break
@@ -36,7 +36,9 @@ func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
 		if p.key.kind != kindText {
 			continue // reported with the tree
 		}
-		r.checkJobName(p.key)
+		if !r.checkJobName(p.key) {
+			continue
+		}
 		if p.value.kind != kindMap {
 			r.notAJob(p)
 			continue
@@ -46,17 +48,23 @@ func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
 		draft.at = table[jobDraft]{
 			fields: fields, where: fmt.Sprintf(" in job %q", abbreviate(p.key.text)), hint: jobHint,
 		}.read(r, p.value, &draft)
-		drafts = append(drafts, &draft)
+		drafts = append(append(drafts, &draft), r.hooks(&draft, p.value, plain)...)
 	}
 	slices.SortFunc(drafts, func(a, b *jobDraft) int { return cmp.Compare(a.name, b.name) })
 	return drafts
 }
 
-func (r *reader) checkJobName(key *node) {
+// checkJobName is false for a name that a hook would have.
+func (r *reader) checkJobName(key *node) bool {
+	if _, kind, ok := jobs.SplitHookName(key.text); ok {
+		r.refuse(key, codeJobName, "a name that ends in #%s is that of a hook; write %s into the job itself, or take another name", kind, kind)
+		return false
+	}
 	var fault *resource.Error
 	if err := resource.Validate(key.text); errors.As(err, &fault) {
 		r.refusePart(key, part{fault.Offset, 0}, codeJobName, "the job's name "+fault.Message)
 	}
+	return true
 }
 
 func (r *reader) notAJob(p pair) {
@@ -79,6 +87,7 @@ func (r *reader) build(d *jobDraft) *jobs.Job {
 		Overlap: d.overlap, CatchUp: d.catchUp, OnLost: d.onLost, Enabled: d.enabled,
 	}
 	r.policies(d, job)
+	d.chainOf(job)
 	job.Schedule, job.Jitter = r.schedule(d), d.when.jitter
 	job.Resource = r.resource(d)
 	r.work(d, job)
@@ -95,6 +104,9 @@ func (*reader) asRead(n *node, text string) *node {
 
 // resource makes the name that the job locks: its own unless it says otherwise.
 func (r *reader) resource(d *jobDraft) jobs.Template {
+	if d.chain.hookOf != nil {
+		return d.hookResource()
+	}
 	name, n := d.resource, d.at["resource"]
 	if name == "" {
 		if n != nil {

@@ -38,7 +38,7 @@ func TestSchedulesOfAFile(t *testing.T) {
 	assert.Equal(t, 30*time.Second, bounded.Jitter, "from defaults")
 	spread, err := config.Job("spread")
 	require.NoError(t, err)
-	assert.Equal(t, 24*time.Hour, spread.Jitter)
+	assert.Equal(t, 12*time.Hour, spread.Jitter)
 	byHand, err := config.Job("by-hand")
 	require.NoError(t, err)
 	assert.Nil(t, byHand.Schedule)

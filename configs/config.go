@@ -23,8 +23,9 @@ type Config struct {
 	BehindProxy  bool     // a proxy in front ends TLS
 	AllowedHosts []string // further names that requests may ask for
 	Lock         Lock
-	Capacity     int           // how many runs this replica has at a time, at least 1
-	DrainTimeout time.Duration // for running jobs after SIGTERM
+	Labels       map[string]string // of this replica, for Job.OnlyOn; nil is none
+	Capacity     int               // how many runs this replica has at a time, at least 1
+	DrainTimeout time.Duration     // for running jobs after SIGTERM
 	Log          Log
 
 	Jobs []*jobs.Job // sorted by name

@@ -5,7 +5,8 @@
 // A file goes through five steps, each in a file of its own: bytes and tokens are screened (screen.go), what the parser
 // makes of them (syntax.go) becomes a small tree of nodes with positions (tree.go), the field tables read that into typed
 // drafts (fields_daemon.go, fields_job.go), environment and flags are laid over it (overlay.go), and each draft is checked
-// as a whole and built (build.go). The tables are the only place that knows a key: its name, type, bounds,
+// as a whole and built (build.go). A hook becomes a draft of its own (fields_hooks.go); how jobs come after each other is
+// checked last, by the rules of package jobs (fields_after.go). The tables are the only place that knows a key: its name, type, bounds,
 // default, environment variable and documentation.
 //
 // # Guarantees
@@ -17,7 +18,7 @@
 // Config.Hash, however they are written.
 //
 // ${VAR}, ${VAR:-default}, ${VAR:?message} and ${file:path} are replaced in scalar values, once, after parsing; never in
-// keys, and never in run and command, where the dollar belongs to the shell. $$ is one dollar. What a variable holds is
+// keys and where a job is named, and never in run and command, where the dollar belongs to the shell. $$ is one dollar. What a variable holds is
 // never parsed again. A message shows it for schedules, zones, addresses and names of resources only.
 //
 // # Not guaranteed

@@ -16,6 +16,9 @@ func TestFieldTables(t *testing.T) {
 	walk(daemonFields(), &daemonDraft{}, "", func(l leaf) {
 		if l.env != "" {
 			flag := strings.TrimPrefix(flagName(l.path), "--")
+			if l.path == "labels" {
+				flag += "s" // the flag is given for each of them
+			}
 			assert.Equal(t, "CRONLATCH_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), l.env)
 		}
 	})

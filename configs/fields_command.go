@@ -69,11 +69,11 @@ func (r *reader) checkWhatRuns(d *jobDraft) {
 	}
 	switch {
 	case !named:
-		r.refuse(d.key, codeRequired, "job %q runs nothing; give it a command (a list, without shell), run (a text for the shell), http or sql", abbreviate(d.name))
+		r.refuse(d.key, codeRequired, "%s runs nothing; give it a command (a list, without shell), run (a text for the shell), http or sql", d.title())
 	case len(given) > 1:
 		first := d.at[given[0]]
 		for _, key := range given[1:] {
-			r.refuse(d.at[key], codeConflict, "job %q has both %s (line %d) and %s; remove one of them", abbreviate(d.name), given[0], first.at.line, key)
+			r.refuse(d.at[key], codeConflict, "%s has both %s (line %d) and %s; remove one of them", d.title(), given[0], first.at.line, key)
 		}
 	case len(d.command) > 0 && d.command[0] == "":
 		r.refuse(d.commandNodes[0], codeEmpty, "the first item of command names the program, and it is empty")

@@ -21,7 +21,7 @@ type daemonDraft struct {
 
 // daemonFields is the table of the keys at the top of the file.
 func daemonFields() []field[daemonDraft] {
-	return slices.Concat(stateFields(), listenerFields(), limitFields(), targetFields(), workFields())
+	return slices.Concat(stateFields(), listenerFields(), limitFields(), labelFields(), targetFields(), workFields())
 }
 
 func stateFields() []field[daemonDraft] {
@@ -114,7 +114,7 @@ func logFields() []field[Log] {
 }
 
 // laterDaemonKeys are keys that the documentation of later versions knows.
-func laterDaemonKeys() []string { return []string{"include", "labels", "history"} }
+func laterDaemonKeys() []string { return []string{"include", "history"} }
 
 // daemonHint says more about an unknown key at the top of the file.
 func daemonHint(key, where string) string {

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cronlatch/cronlatch/jobs"
@@ -27,6 +28,7 @@ type jobDraft struct {
 	startDeadline            time.Duration
 	onLost                   jobs.OnLost
 	policies                 policyDraft
+	chain                    chainDraft
 	enabled                  bool
 	description              string
 	tags                     []string
@@ -34,19 +36,23 @@ type jobDraft struct {
 
 // jobFields is the table of a job's keys; those marked shared may be set for all jobs in defaults.
 func jobFields() []field[jobDraft] {
-	return append(append(scheduleFields(), commandFields()...), policyFields()...)
+	return slices.Concat(scheduleFields(), chainFields(), commandFields(), policyFields(), onlyOnFields())
 }
 
 // laterJobKeys are keys that the documentation of later versions knows.
 func laterJobKeys() []string {
 	return []string{
-		"notify", "max_age", "secrets", "params", "ping", "user",
-		"allow_root", "labels", "only_on", "after", "on_success", "on_failure",
-		"on_abort", "history",
+		"notify", "secrets", "params", "ping", "user",
+		"allow_root", "history",
 	}
 }
 
-func jobHint(key, where string) string { return notYet(key, where, laterJobKeys()) }
+func jobHint(key, where string) string {
+	if key == "labels" {
+		return fmt.Sprintf("unknown key %q%s; labels are a replica's, at the top of the file, and a job asks for them with only_on", key, where)
+	}
+	return notYet(key, where, laterJobKeys())
+}
 
 // defaultsHint says more about an unknown key in defaults.
 func defaultsHint(key, where string) string {

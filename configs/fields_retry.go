@@ -13,6 +13,7 @@ type policyDraft struct {
 	exitCodes jobs.ExitCodes
 	oncePer   jobs.OncePer
 	limits    map[string]int // of all tags; the same for all jobs
+	onlyOn    jobs.Labels
 }
 
 func retryFields() []field[jobs.Retry] {
@@ -71,6 +72,7 @@ func checkExitCodes(r *reader, n *node, c *jobs.ExitCodes) {
 func (r *reader) policies(d *jobDraft, job *jobs.Job) {
 	job.Retry, job.ExitCodes, job.OncePer = d.policies.retry, d.policies.exitCodes, d.policies.oncePer
 	job.Limits = limitsOf(d.policies.limits, job.Tags)
+	job.OnlyOn = d.policies.onlyOn
 	if job.Overlap != jobs.OverlapAllow {
 		return
 	}

@@ -36,7 +36,7 @@ func scheduleFields() []field[jobDraft] {
 			bind: func(d *jobDraft) sink { return boolean{&d.enabled} },
 		},
 		{
-			key: "schedule", doc: "Five-field cron, @hourly and its kin, @every 15m, or a list of them. A job without it runs by hand only.",
+			key: "schedule", doc: "Five-field cron, @hourly and its kin, @every 15m, or a list of them. A job without it runs after others (`after`), or by hand only.",
 			bind: func(d *jobDraft) sink { return scheduleTexts{&d.when} },
 		},
 		{
@@ -138,8 +138,27 @@ func (r *reader) schedule(d *jobDraft) *jobs.Schedule {
 	s, err := jobs.ParseSchedules(w.texts, o)
 	if err != nil {
 		r.refuseSchedule(d.faultyKey(err), err)
+		return nil
 	}
+	r.checkJitter(d, s)
 	return s
+}
+
+// checkJitter refuses a jitter by which a run could become due after the one behind it.
+func (r *reader) checkJitter(d *jobDraft, s *jobs.Schedule) {
+	if d.when.jitter == 0 {
+		return
+	}
+	shortest := s.ShortestInterval()
+	if shortest == 0 || d.when.jitter <= shortest {
+		return
+	}
+	n, from := d.at["jitter"], ""
+	if n == nil {
+		n, from = d.at["schedule"], " (from defaults)"
+	}
+	r.refuse(n, codeRange, "jitter %s%s is longer than %s, the shortest time between two instants of the schedule, so that a run could overtake the one before it; say jitter: %s or less",
+		formatDuration(d.when.jitter), from, formatDuration(shortest), formatDuration(shortest))
 }
 
 // refuseSchedule reports a fault in a schedule. Zone and policies were checked where they stand, so that a fault in
@@ -179,7 +198,12 @@ func (r *reader) refuseWithoutSchedule(d *jobDraft) {
 		return // it was faulty
 	}
 	for _, key := range []string{"day_match", "jitter", "from", "until", "calendars"} {
-		if n := d.at[key]; n != nil {
+		n := d.at[key]
+		switch {
+		case n == nil:
+		case d.at.has("after"):
+			r.refuse(n, codeConflict, "%s says when a schedule fires, and job %q comes after another one; remove %s", key, abbreviate(d.name), key)
+		default:
 			r.refuse(n, codeConflict, "%s says when a schedule fires, and job %q has none; add schedule, or remove %s", key, abbreviate(d.name), key)
 		}
 	}

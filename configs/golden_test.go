@@ -114,10 +114,10 @@ func TestEveryCodeIsShown(t *testing.T) {
 	missing := map[string]bool{}
 	for _, code := range []string{
 		codeAlias, codeChoice, codeConflict, codeDatabase, codeDocuments, codeDuplicateKey, codeDuration, codeEmpty, codeEncoding, codeEnv,
-		codeFile, codeHost, codeHTTP, codeJobName, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSQL, codeSyntax, codeTemplate,
+		codeFile, codeHost, codeHTTP, codeJobName, codeLabel, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSQL, codeSyntax, codeTemplate,
 		codeTooLarge, codeType, codeUnknownKey, codeVariable, codeVersion, "schedule", "schedule-never",
 		"timezone",
-		"calendar", "window",
+		"calendar", "window", "after", "after-cycle", "after-never",
 	} {
 		missing[code] = true
 	}

@@ -30,7 +30,10 @@ type definition struct {
 	ExitCodes         jobs.ExitCodes
 	OncePer           jobs.OncePer
 	Limits            map[string]int
+	OnlyOn            jobs.Labels `json:",omitempty"`
 	Enabled           bool
+	MaxAge            int64        `json:",omitzero"`
+	After             []jobs.After `json:",omitempty"` // hooks are definitions of their own
 }
 
 func (d *jobDraft) definition(job *jobs.Job) definition {
@@ -41,7 +44,8 @@ func (d *jobDraft) definition(job *jobs.Job) definition {
 		Durations: [3]int64{int64(job.Timeout), int64(job.KillAfter), int64(job.StartDeadline)},
 		Jitter:    int64(job.Jitter),
 		Overlap:   job.Overlap, CatchUp: job.CatchUp, OnLost: job.OnLost, Enabled: job.Enabled,
-		Retry: job.Retry, ExitCodes: job.ExitCodes, OncePer: job.OncePer, Limits: job.Limits,
+		Retry: job.Retry, ExitCodes: job.ExitCodes, OncePer: job.OncePer, Limits: job.Limits, OnlyOn: job.OnlyOn,
+		MaxAge: int64(job.MaxAge), After: job.After,
 	}
 	if job.Schedule != nil {
 		out.Schedule = job.Schedule.Hash()

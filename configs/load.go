@@ -100,11 +100,15 @@ func (r *reader) config(root *node, o Options) *Config {
 	defaults := r.defaults(d.defaults)
 	defaults.policies.limits = d.limits
 	var definitions []definition
-	for _, draft := range r.drafts(d.jobs, defaults) {
+	drafts := r.drafts(d.jobs, defaults)
+	for _, draft := range drafts {
 		job := r.build(draft)
 		d.Jobs, definitions = append(d.Jobs, job), append(definitions, draft.definition(job))
 	}
 	r.checkLimits(at["limits"], d.Jobs)
+	if d.jobs != nil {
+		r.link(d.jobs, drafts, d.Jobs)
+	}
 	d.Hash, d.JobHashes = hash(jobs.ZoneVersion, definitions), eachHash(definitions)
 	return &d.Config
 }

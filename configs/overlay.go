@@ -28,6 +28,9 @@ func (r *reader) overlay(d *daemonDraft, o Options) {
 
 // flagName is the flag that sets the key at path: lock.ttl is --lock-ttl.
 func flagName(path string) string {
+	if path == "labels" {
+		return "--label" // one of them, and more than once
+	}
 	path = strings.TrimPrefix(path, "auth.") // --token-file
 	return "--" + strings.NewReplacer(".", "-", "_", "-").Replace(path)
 }

@@ -23,6 +23,7 @@ const (
 	codeHost         = "host"          // not the name of a host
 	codeHTTP         = "http"          // a request that cannot be made
 	codeJobName      = "job-name"      // a name that could not be locked
+	codeLabel        = "label"         // not the name or the value of a label
 	codeListen       = "listen"        // not an address
 	codeRange        = "range"         // a number or a duration outside its bounds
 	codeRequired     = "required"      // a key that must be there is not

@@ -36,6 +36,8 @@ func reference() string {
 	section(&b, "A job", "", jobFields())
 	section(&b, "calendars of a job", "calendars.", calendarsFields())
 	section(&b, "An item of calendars.blackout", "", blackoutFields())
+	section(&b, "after of a job, or an item of it", "after.", afterFields())
+	section(&b, "on_success, on_failure and on_abort of a job", "on_failure.", hookFields())
 	section(&b, "retry", "retry.", retryFields())
 	section(&b, "exit_codes", "exit_codes.", exitCodeFields())
 	section(&b, "catch_up", "catch_up.", catchUpFields())
@@ -78,7 +80,7 @@ const referenceNotes = `
 ## Replacements
 
 - ` + "`${VAR}`, `${VAR:-default}`, `${VAR:?message}` and `${file:path}`" + ` are replaced once in scalar values, after parsing; never
-  in keys, ` + "`command`, `run`, `sql.statement` and `http.expect.body`" + `. An unset (or empty) variable is an error unless it has a default. ` + "`$$`" + ` is a dollar.
+  in keys, ` + "`command`, `run`, `sql.statement`, `http.expect.body` and `after.job`" + `. An unset (or empty) variable is an error unless it has a default. ` + "`$$`" + ` is a dollar.
 - ` + "`{{ .Period }}`, `{{ .ScheduledAt }}` and `{{ .Resource }}`" + ` are replaced inside an element of ` + "`command`" + `, which is never split
   again; in ` + "`http.url`" + ` (after the host, percent-encoded), ` + "`http.headers` and `http.body`" + ` (as they are); and in ` + "`sql.statement`" + ` and the
   file of ` + "`sql.file`" + `, outside of quotes, as a text in quotes: ` + "`WHERE month = {{ .Period }}`" + `. ` + "`{{ \"{{\" }}`" + ` is two literal braces. ` + "`.Period`" + ` is the date part of the resource.
@@ -108,8 +110,8 @@ first instant after the gap and a doubled one the first time only; ` + "`skip`" 
 doubled one twice. Other schedules follow elapsed time.
 
 ` + "`jitter: 2m`" + ` makes a run due up to two minutes after its instant, always as much for the same job and instant; its name, the
-resource and the date that it reports on stay the instant's. Keep it shorter than the time between two instants: a run that is due
-later may otherwise be overtaken by the next one.
+resource and the date that it reports on stay the instant's. A jitter that is longer than the shortest time between two instants is an
+error: a run that is due later could be overtaken by the next one.
 
 ## Calendars
 

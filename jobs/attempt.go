@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/cronlatch/cronlatch/internal/boottime"
 )
 
 // Attempt is what an executor needs to start one run.
@@ -104,12 +106,15 @@ var (
 var ErrLockLost = errors.New("the run has no longer its lock")
 
 // StartTask runs work in a goroutine of its own, as the attempt a. ctx is the lock's context: its end is that of the
-// work. boot is the clock of a.StopAt. What work writes to the task is the run's output, and so is its error at the end.
+// work. boot is the clock of a.StopAt; nil is boottime.Now, as in scheduler.Options. What work writes to the task is the run's output, and so is its error at the end.
 // An error is the outcome failed, with the reason error unless it is a *WorkError; a panic is caught, with the reason panic.
 // The error of StartTask is a *StartError.
 func StartTask(ctx context.Context, a *Attempt, boot func() time.Duration, work func(context.Context, *Task) error) (*Task, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, &StartError{Lost: ReasonStaleStart, Message: err.Error()}
+	}
+	if boot == nil {
+		boot = boottime.Now
 	}
 	left := a.StopAt - boot()
 	if left <= 0 {

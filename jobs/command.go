@@ -52,6 +52,7 @@ func (a *Attempt) Environ(getenv func(string) string) []string {
 		"CRONLATCH_LOCK_EXPIRES":  a.LockExpires.UTC().Format(time.RFC3339Nano),
 		"CRONLATCH_PERIOD":        values.Period,
 	})
+	a.Run.Follows.environ(env)
 	list := make([]string, 0, len(env))
 	for k, v := range env {
 		if !strings.ContainsRune(k+v, 0) { // the loader refuses them; a NUL would end the string for the kernel

@@ -55,7 +55,7 @@ type Job struct {
 	Description string
 	Tags        []string
 
-	// Schedule is nil for a job that only runs by hand.
+	// Schedule is nil for a job that runs after others, or by hand only.
 	Schedule *Schedule
 	Jitter   time.Duration // how much later than its instant a run may become due; see DueAt. 0 is not at all
 	Resource Template      // which name is locked; the job's own name unless said otherwise
@@ -77,7 +77,13 @@ type Job struct {
 	ExitCodes     ExitCodes
 	OncePer       OncePer
 	Limits        map[string]int // of the job's tags: how many runs with the tag the whole fleet has at a time
+	OnlyOn        Labels         // which replicas may run it; nil is all
+	MaxAge        time.Duration  // how old the last success may become; 0 is no matter how old
 	Enabled       bool
+
+	After    []After // the jobs that it comes after; then it has no Schedule
+	HookOf   string  // the job whose hook this is: on_success, on_failure or on_abort; "" is a job of its own
+	Followed bool    // other jobs come after it: Link sets it
 }
 
 // OncePer is what a job runs once for.

@@ -24,6 +24,10 @@ type NewRun struct {
 	Retry       Retry           `json:"retry"`
 	OncePer     OncePer         `json:"once_per"`
 	Limits      map[string]int  `json:"limits"`
+	OnlyOn      Labels          `json:"only_on"`
+	Period      string          `json:"period"`
+	Follow      bool            `json:"follow"`
+	Follows     Follows         `json:"follows"`
 	State       State           `json:"state"`
 	Outcome     *Outcome        `json:"outcome"`
 	Reason      Reason          `json:"reason"`
@@ -48,6 +52,8 @@ func (j *Job) pending(occurrence string, scheduled, due time.Time) NewRun {
 		OnLost: j.OnLost, MaxAttempts: j.MaxAttempts(), Retry: j.Retry, Limits: j.Limits, State: StatePending,
 		ScheduledAt: scheduled, DueAt: due,
 	}
+	n.OnlyOn, n.Follow = j.OnlyOn, j.Followed
+	n.Period, _ = j.Resource.Period(scheduled)
 	if j.OncePer == OncePerResource {
 		n.OncePer = OncePerResource
 	}
@@ -138,7 +144,7 @@ func (r *Run) another(why Trigger, due time.Time) NewRun {
 	n := NewRun{
 		Job: r.Job, Occurrence: r.Occurrence, Attempt: r.Attempt + 1, Trigger: why, RequestedBy: r.RequestedBy,
 		Resource: r.Resource, Overlap: RuleWait, OnLost: r.OnLost, MaxAttempts: r.MaxAttempts, Retry: r.Retry,
-		OncePer: r.OncePer, Limits: r.Limits, State: StatePending, ScheduledAt: r.ScheduledAt, DueAt: due,
+		OncePer: r.OncePer, Limits: r.Limits, OnlyOn: r.OnlyOn, Period: r.Period, Follow: r.Follow, Follows: r.Follows, State: StatePending, ScheduledAt: r.ScheduledAt, DueAt: due,
 	}
 	if r.Overlap == RuleAllow {
 		n.Overlap = RuleAllow

@@ -15,7 +15,8 @@ import (
 const RunColumns = `r.id, r.job, r.occurrence, r.attempt, r.trigger, r.requested_by, r.scheduled_at, r.due_at, r.start_by,
 	r.resource, r.overlap, r.on_lost, r.max_attempts, r.state, r.outcome, r.reason, r.detail, r.replica, r.owner,
 	r.fencing_token, r.created_at, r.started_at, r.finished_at, r.exit_code, r.signal, r.late_outcome,
-	r.retry, r.earlier, r.once_per, r.limits, r.cancel_reason, r.cancel_detail`
+	r.retry, r.earlier, r.once_per, r.limits, r.cancel_reason, r.cancel_detail,
+	r.follow, r.period, r.follows, r.only_on`
 
 // document scans a JSON column, which one driver gives as text and the other as bytes.
 type document json.RawMessage
@@ -67,6 +68,10 @@ type runRow struct {
 	Limits       document    `bun:"limits"`
 	CancelReason string      `bun:"cancel_reason"`
 	CancelDetail document    `bun:"cancel_detail"`
+	Follow       bool        `bun:"follow"`
+	Period       string      `bun:"period"`
+	Follows      document    `bun:"follows"`
+	OnlyOn       document    `bun:"only_on"`
 }
 
 // ScanRuns runs a query that selects (or returns) RunColumns.
@@ -97,6 +102,19 @@ func (r *runRow) policies(into *Run) error {
 			return fmt.Errorf("reading limits: %w", err)
 		}
 	}
+	if string(r.OnlyOn) != emptyDocument {
+		if err := json.Unmarshal(r.OnlyOn, &into.OnlyOn); err != nil {
+			return fmt.Errorf("reading only_on: %w", err)
+		}
+	}
+	if string(r.Follows) != emptyDocument {
+		if err := json.Unmarshal(r.Follows, &into.Follows); err != nil {
+			return fmt.Errorf("reading follows: %w", err)
+		}
+		if into.Trigger == TriggerSchedule {
+			into.Trigger = into.Follows.Kind
+		}
+	}
 	return nil
 }
 
@@ -111,6 +129,7 @@ func (r *runRow) run() Run {
 		Owner: r.Owner, CreatedAt: r.CreatedAt.Time, StartedAt: r.StartedAt.Ptr(), FinishedAt: r.FinishedAt.Ptr(),
 		ExitCode: r.ExitCode, Signal: r.Signal, LateOutcome: json.RawMessage(r.LateOutcome), OncePer: OncePer(r.OncePer),
 		CancelReason: Reason(r.CancelReason), CancelDetail: json.RawMessage(r.CancelDetail),
+		Follow: r.Follow, Period: r.Period,
 	}
 	if r.Earlier != "" {
 		run.Overlap = OverlapRule(r.Earlier)
@@ -133,6 +152,13 @@ func (n NewRun) encode(d dialect.Name) NewRun {
 	}
 	if n.Limits == nil {
 		n.Limits = map[string]int{}
+	}
+	if n.OnlyOn == nil {
+		n.OnlyOn = Labels{}
+	}
+	if n.Trigger == n.Follows.Kind {
+		// Replicas of the version before know only their own triggers.
+		n.Trigger = TriggerSchedule
 	}
 	if n.Overlap == RuleReplace || n.Overlap == RuleAllow {
 		// Replicas of the version before know the column overlap, and let such a run wait.

@@ -41,6 +41,12 @@ const (
 	TriggerRetry    Trigger = "retry"
 	TriggerRecovery Trigger = "recovery" // the next attempt after a lost one
 	TriggerBackfill Trigger = "backfill"
+
+	// TriggerAfter and the others below are of runs that came after another one.
+	TriggerAfter     Trigger = "after"
+	TriggerOnSuccess Trigger = "on_success"
+	TriggerOnFailure Trigger = "on_failure"
+	TriggerOnAbort   Trigger = "on_abort"
 )
 
 // Reason is the code that says why a run did not run, or did not end by itself. The facts behind it are in Run.Detail.
@@ -67,6 +73,11 @@ const (
 	ReasonReplaced    Reason = "replaced"     // a later run of the job took its place: overlap: replace
 	ReasonOncePer     Reason = "once_per"     // an earlier run of the job has succeeded with this resource
 	ReasonLimit       Reason = "limit"        // a tag's limit was reached until start_deadline
+	ReasonUpstream    Reason = "upstream"     // a run that it comes after did not end as it should
+	ReasonPaused      Reason = "paused"       // the job was paused when it fell due, or at its start_deadline
+
+	// ReasonNoMatchingReplica: no replica had the labels of only_on at start_deadline.
+	ReasonNoMatchingReplica Reason = "no_matching_replica"
 )
 
 // OverlapRule is what the claim of a run obeys while an earlier run of the same job is unfinished.
@@ -87,7 +98,7 @@ const (
 type Run struct {
 	ID           int64
 	Job          string
-	Occurrence   string // s:<RFC 3339 UTC instant>, or m:<request id>
+	Occurrence   string // s:<RFC 3339 UTC instant>, m:<request id>, or p:<period>
 	Attempt      int    // from 1
 	Trigger      Trigger
 	RequestedBy  string
@@ -101,6 +112,10 @@ type Run struct {
 	Retry        Retry
 	OncePer      OncePer        // "" is once per occurrence
 	Limits       map[string]int // by tag, as they were when the run was planned; nil is none
+	OnlyOn       Labels         // what a replica's labels must be; nil is anything
+	Period       string         // the date in Resource's template; "" when it has none
+	Follow       bool           // other jobs come after this one, and nobody has looked yet what follows the run
+	Follows      Follows        // what the run came after
 	State        State
 	Outcome      Outcome
 	Reason       Reason

@@ -6,10 +6,12 @@ const sqliteNow = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`
 // InsertRunsSQLite inserts the rows of a JSON array (EncodeRuns) and returns those that were not there yet.
 const InsertRunsSQLite = `
 INSERT INTO job_runs AS r (job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource,
-	overlap, on_lost, max_attempts, retry, earlier, once_per, limits, state, outcome, reason, detail, created_at, finished_at)
+	overlap, on_lost, max_attempts, retry, earlier, once_per, limits,
+	follow, period, follows, only_on, state, outcome, reason, detail, created_at, finished_at)
 SELECT value->>'job', value->>'occurrence', value->>'attempt', value->>'trigger', value->>'requested_by',
 	value->>'scheduled_at', value->>'due_at', value->>'start_by', value->>'resource', value->>'overlap',
 	value->>'on_lost', value->>'max_attempts', value->'retry', value->>'earlier', value->>'once_per', value->'limits',
+	value->>'follow', value->>'period', value->'follows', value->'only_on',
 	value->>'state', value->>'outcome', value->>'reason', value->'detail',
 	` + sqliteNow + `, CASE WHEN value->>'state' = 'finished' THEN ` + sqliteNow + ` END
 FROM json_each(?)
@@ -18,7 +20,8 @@ ORDER BY value->>'job', value->>'occurrence', value->>'attempt'
 ON CONFLICT (job, occurrence, attempt) DO NOTHING
 RETURNING id, job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource, overlap, on_lost,
 	max_attempts, state, outcome, reason, detail, replica, owner, fencing_token, created_at, started_at, finished_at,
-	exit_code, signal, late_outcome, retry, earlier, once_per, limits, cancel_reason, cancel_detail`
+	exit_code, signal, late_outcome, retry, earlier, once_per, limits, cancel_reason, cancel_detail,
+	follow, period, follows, only_on`
 
 //nolint:gochecknoglobals // a table of statements
 var sqliteLedger = ledgerQueries{

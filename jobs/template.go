@@ -95,5 +95,13 @@ func (t Template) Period(scheduled time.Time) (string, bool) {
 	return name[t.tokens[0].start:last.end], true
 }
 
+// PeriodForm is how Period looks, like YYYY-MM; "" for a name without a date. Periods can be equal only when it is.
+func (t Template) PeriodForm() string {
+	if len(t.tokens) == 0 {
+		return ""
+	}
+	return t.text[t.tokens[0].start:t.tokens[len(t.tokens)-1].end]
+}
+
 // String is the template as it was written.
 func (t Template) String() string { return t.text }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/uptrace/bun"
 
+	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/pgserver"
 	"github.com/cronlatch/cronlatch/locking"
@@ -50,10 +51,14 @@ func TestPostgresStorm(t *testing.T) {
 		pgserver.Setting("max_wal_senders", "0"), pgserver.Setting("checkpoint_timeout", "1h"))
 	bouncer := pgserver.StartBouncer(t, server)
 	admin := dbtest.Open(t, server.URL()).Main
+	admin.SetMaxOpenConns(1)
+	exec(t, admin, `SET statement_timeout = 0`) // making a database takes a checkpoint, and as long as the disk wants
+	making := database.WithTimeout(t.Context(), time.Minute)
 	for route, on := range map[string]func(database string) string{"direct": server.On, "pooled": bouncer.On} {
 		for _, names := range []int{1, 200} {
 			name := fmt.Sprintf("%s_%d", route, names)
-			exec(t, admin, `CREATE DATABASE ?`, bun.Ident(name))
+			_, err := admin.NewRaw(`CREATE DATABASE ?`, bun.Ident(name)).Exec(making)
+			require.NoError(t, err)
 			t.Run(name, func(t *testing.T) {
 				s := newStorm(t, on(name), server.On(name), names)
 				s.rage()

@@ -29,7 +29,7 @@ func TestFinishIsOneTransactionWithWhatFollows(t *testing.T) {
 				c := b.mustClaim(1, "j")[0]
 				broken := *b.q
 				tt.at(&broken)
-				_, err := (&store{b.db, &broken, b.d}).finish(b.ctx(), &report{run: c.run, outcome: tt.outcome})
+				_, err := (&store{db: b.db, q: &broken, d: b.d}).finish(b.ctx(), &report{run: c.run, outcome: tt.outcome})
 				require.Error(b.t, err)
 				assert.Equal(b.t, jobs.StateRunning, b.get(c.run.ID).State)
 				lock, err := b.locks().Get(b.ctx(), "j")
@@ -54,7 +54,7 @@ func TestReplaceIsOneTransaction(t *testing.T) {
 		waiting := b.put(b.due(j, 30*time.Second), b.due(j, 20*time.Second))[0]
 		broken := *b.q
 		broken.askToEnd = "SELECT no_such_column FROM job_runs WHERE ? = ''"
-		_, asked, err := (&store{b.db, &broken, b.d}).settle(b.ctx())
+		_, asked, err := (&store{db: b.db, q: &broken, d: b.d}).settle(b.ctx())
 		require.Error(b.t, err)
 		assert.False(b.t, asked)
 		assert.Equal(b.t, jobs.StatePending, b.get(waiting.ID).State)

@@ -15,13 +15,14 @@ import (
 
 // claimRequest asks for due runs.
 type claimRequest struct {
-	knows func(job string) bool // whether this replica can run it
-	not   []string              // jobs that it cannot run, as far as they were seen; not nil, which would be JSON's null
-	limit int                   // free slots, at least 1
-	ttl   time.Duration
-	grace time.Duration
-	who   identity
-	boot  func() time.Duration
+	knows  func(job string) bool // whether this replica can run it
+	not    []string              // jobs that it cannot run, as far as they were seen; not nil, which would be JSON's null
+	limit  int                   // free slots, at least 1
+	labels map[string]string     // of this replica: a run's only_on must be among them
+	ttl    time.Duration
+	grace  time.Duration
+	who    identity
+	boot   func() time.Duration
 }
 
 // claimed is a run that this replica holds: its row says running, and the lock of its resource is ours.
@@ -40,7 +41,10 @@ type claimed struct {
 // what to leave out rather than the long one of what we have. On a *commitError the result is what may have been claimed.
 func (s *store) claim(ctx context.Context, r claimRequest) (won []claimed, unknown []string, err error) {
 	err = s.tx(ctx, func(tx bun.Tx) error {
-		candidates, err := jobs.ScanRuns(ctx, tx.NewRaw(s.q.candidates, encode(r.not), r.limit))
+		if err := s.holdPauses(ctx, tx); err != nil {
+			return err
+		}
+		candidates, err := jobs.ScanRuns(ctx, tx.NewRaw(s.q.candidates, encode(r.not), labelsText(r.labels), r.limit))
 		if err != nil {
 			return fmt.Errorf("selecting due runs: %w", err)
 		}

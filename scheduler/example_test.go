@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/locking"
@@ -62,23 +60,17 @@ func Example() {
 		"greet": func(context.Context) error { return nil },
 		"panic": func(context.Context) error { panic("out of cheese") },
 	}
-	began := time.Now()
-	boot := func() time.Duration { return time.Since(began) } // in production: a clock that counts suspend
-
 	store, err := locking.NewStore(db)
 	must(err)
-	keeper, err := locking.NewKeeper(locking.KeeperConfig{
-		Store: store, TTL: 30 * time.Second, Boot: boot, Logger: zap.NewNop(), Audit: zap.NewNop(),
-	})
+	keeper, err := locking.NewKeeper(locking.KeeperConfig{Store: store, TTL: 30 * time.Second})
 	must(err)
 	s, err := scheduler.New(scheduler.Options{
 		DB: db, Keeper: keeper, Jobs: []*jobs.Job{everySecond("greet"), everySecond("panic")},
 		Start: func(ctx context.Context, a jobs.Attempt) (scheduler.Process, error) {
-			return jobs.StartTask(ctx, &a, boot, func(ctx context.Context, _ *jobs.Task) error { return funcs[a.Job.Name](ctx) })
+			return jobs.StartTask(ctx, &a, nil, func(ctx context.Context, _ *jobs.Task) error { return funcs[a.Job.Name](ctx) })
 		},
 		Replica: "one", Host: "localhost", PID: os.Getpid(), Nonce: "one", Version: "1",
 		Capacity: 4, TTL: 30 * time.Second, DrainTimeout: time.Second,
-		Log: zap.NewNop(), Audit: zap.NewNop(), Boot: boot, Wall: time.Now,
 	})
 	must(err)
 

@@ -76,8 +76,8 @@ func TestASuccessInTheMiddleOfAClaim(t *testing.T) {
 		late := b.put(b.due(j, 40*time.Second))[0]
 
 		blind := *b.q // the candidates as they were before the marker
-		blind.candidates = fmt.Sprintf("SELECT %s FROM job_runs AS r WHERE r.id = %d AND ? <> '' AND ? > 0", jobs.RunColumns, late.ID)
-		won, _, err := (&store{b.db, &blind, b.d}).claim(b.ctx(), b.request(1, "report"))
+		blind.candidates = fmt.Sprintf("SELECT %s FROM job_runs AS r WHERE r.id = %d AND ? <> '' AND ? <> '' AND ? > 0", jobs.RunColumns, late.ID)
+		won, _, err := (&store{db: b.db, q: &blind, d: b.d}).claim(b.ctx(), b.request(1, "report"))
 		require.NoError(b.t, err)
 		assert.Empty(b.t, won)
 		assert.Equal(b.t, jobs.StatePending, b.get(late.ID).State)

@@ -20,37 +20,65 @@ type outage struct {
 	instants []time.Time // ascending, never empty
 	now      time.Time   // the database's clock
 	rules    planRules
+	pauses   []Pause    // of any job
 	alive    []lifetime // when any replica reached the database
 	more     bool       // the outage is longer than one plan takes: newer instants follow in the next one
 }
 
 func (o *outage) real() bool { return o.now.Sub(o.instants[0]) > o.rules.late }
 
+// why is the reason of a row that is finished when it is planned, and the facts that belong to it.
+type why func(at time.Time) (jobs.Reason, map[string]any)
+
 // runs decides what becomes of each instant: one row each, except for the summary of a very long outage.
 func (o *outage) runs() []jobs.NewRun {
 	if !o.job.Enabled {
-		return o.ended(o.instants, jobs.OutcomeSkipped, func(time.Time) jobs.Reason { return jobs.ReasonDisabled })
+		return o.ended(o.instants, jobs.OutcomeSkipped, func(time.Time) (jobs.Reason, map[string]any) {
+			return jobs.ReasonDisabled, map[string]any{}
+		})
 	}
+	rows, instants := o.paused()
 	if !o.real() {
-		rows := make([]jobs.NewRun, len(o.instants))
-		for i, at := range o.instants {
-			rows[i] = o.job.ScheduledRun(at)
+		for _, at := range instants {
+			rows = append(rows, o.job.ScheduledRun(at))
 		}
 		return rows
 	}
-	missed, chosen := o.choose()
-	rows := o.ended(missed, jobs.OutcomeMissed, o.whyMissed)
+	missed, chosen := o.choose(instants)
+	rows = append(rows, o.ended(missed, jobs.OutcomeMissed, o.whyMissed)...)
 	for _, at := range chosen {
 		rows = append(rows, o.job.CatchUpRun(at, o.now))
 	}
 	return rows
 }
 
-// choose splits the instants by the job's catch_up policy: the chosen ones are the newest that lie inside the window.
-func (o *outage) choose() (missed, chosen []time.Time) {
+// paused are the rows of the instants that fell due in a pause, and the other instants. What was paused is never caught up.
+func (o *outage) paused() (rows []jobs.NewRun, others []time.Time) {
+	if len(o.pauses) == 0 {
+		return nil, o.instants
+	}
+	in := map[*Pause][]time.Time{}
+	for _, at := range o.instants {
+		if p := covering(o.pauses, o.job.Name, at); p != nil {
+			in[p] = append(in[p], at)
+		} else {
+			others = append(others, at)
+		}
+	}
+	for i := range o.pauses {
+		p := &o.pauses[i]
+		rows = append(rows, o.ended(in[p], jobs.OutcomeMissed, func(time.Time) (jobs.Reason, map[string]any) {
+			return jobs.ReasonPaused, map[string]any{"pause": p.fact()}
+		})...)
+	}
+	return rows, others
+}
+
+// choose splits instants by the job's catch_up policy: the chosen ones are the newest that lie inside the window.
+func (o *outage) choose(instants []time.Time) (missed, chosen []time.Time) {
 	limit := 0
 	if o.more {
-		return o.instants, nil
+		return instants, nil
 	}
 	switch o.job.CatchUp.Policy {
 	case jobs.CatchUpLatest:
@@ -59,44 +87,56 @@ func (o *outage) choose() (missed, chosen []time.Time) {
 		limit = o.job.CatchUp.Max
 	case jobs.CatchUpNone:
 	}
-	first := len(o.instants)
-	for first > 0 && limit > 0 && o.now.Sub(o.instants[first-1]) <= o.job.CatchUp.Window {
+	first := len(instants)
+	for first > 0 && limit > 0 && o.now.Sub(instants[first-1]) <= o.job.CatchUp.Window {
 		first--
 		limit--
 	}
-	return o.instants[:first], o.instants[first:]
+	return instants[:first], instants[first:]
 }
 
-func (o *outage) whyMissed(at time.Time) jobs.Reason {
-	for _, span := range o.alive {
-		if !at.Before(span.From.Time) && !at.After(span.Until.Time) {
-			return jobs.ReasonCatchUp
-		}
-	}
-	return jobs.ReasonNoReplica
-}
-
-// ended is one finished row for each instant; of a very long list the oldest share one row that counts them.
-func (o *outage) ended(at []time.Time, outcome jobs.Outcome, why func(time.Time) jobs.Reason) []jobs.NewRun {
-	var rows []jobs.NewRun
-	if extra := len(at) - maxMissedRows; extra > 0 {
-		d := o.facts()
-		d["missed_from"], d["missed_until"], d["missed_count"] = at[0], at[extra-1], extra
-		rows = append(rows, o.job.EndedRun(at[0], outcome, why(at[0]), detail(d)))
-		at = at[extra:]
-	}
-	for _, t := range at {
-		rows = append(rows, o.job.EndedRun(t, outcome, why(t), detail(o.facts())))
-	}
-	return rows
-}
-
-func (o *outage) facts() map[string]any {
-	if !o.job.Enabled {
-		return map[string]any{}
-	}
-	return map[string]any{
+// whyMissed tells an instant at which nobody was there, and the span around it, from one that the policy did not choose.
+func (o *outage) whyMissed(at time.Time) (jobs.Reason, map[string]any) {
+	facts := map[string]any{
 		"planned_at": o.now, "catch_up": o.job.CatchUp.Policy, "window": o.job.CatchUp.Window.String(),
 		"unplanned_from": o.instants[0], "unplanned_until": o.instants[len(o.instants)-1],
 	}
+	var from time.Time
+	until := o.now // whoever plans is there
+	for _, span := range o.alive {
+		switch {
+		case span.Until.Before(at):
+			if span.Until.After(from) {
+				from = span.Until.Time
+			}
+		case !span.From.After(at):
+			return jobs.ReasonCatchUp, facts
+		case span.From.Before(until):
+			until = span.From.Time
+		}
+	}
+	if facts["nobody_until"] = until; !from.IsZero() { // else there was nobody before
+		facts["nobody_from"] = from
+	}
+	return jobs.ReasonNoReplica, facts
+}
+
+// ended is one finished row for each instant; of a very long list the oldest share one row that counts them.
+func (o *outage) ended(at []time.Time, outcome jobs.Outcome, why why) []jobs.NewRun {
+	var rows []jobs.NewRun
+	single := maxMissedRows
+	if o.more {
+		single = 0 // the newest are in a later piece
+	}
+	if extra := len(at) - single; extra > 0 {
+		reason, facts := why(at[0])
+		facts["missed_from"], facts["missed_until"], facts["missed_count"] = at[0], at[extra-1], extra
+		rows = append(rows, o.job.EndedRun(at[0], outcome, reason, detail(facts)))
+		at = at[extra:]
+	}
+	for _, t := range at {
+		reason, facts := why(t)
+		rows = append(rows, o.job.EndedRun(t, outcome, reason, detail(facts)))
+	}
+	return rows
 }

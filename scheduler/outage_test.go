@@ -113,6 +113,30 @@ func TestMissedSaysWhetherAnybodyWasAlive(t *testing.T) {
 	assert.Equal(t, tally{"schedule finished missed catch_up": 3, "schedule finished missed no_replica": 7}, count(rows))
 }
 
+func TestMissedSaysFromWhenToWhenNobodyWasThere(t *testing.T) {
+	t.Parallel()
+	life := func(from, until string) lifetime {
+		return lifetime{From: dbtime.Time{Time: at(from)}, Until: dbtime.Time{Time: at(until)}}
+	}
+	rows := plannedRuns(minuteJob(t, func(j *jobs.Job) { j.CatchUp.Policy = jobs.CatchUpNone }), "2026-05-01T00:10:30.5Z",
+		life("2026-04-30T00:00:00Z", "2026-04-30T23:59:10Z"), // before the first instant
+		life("2026-04-30T12:00:00Z", "2026-04-30T13:00:00Z"),
+		life("2026-05-01T00:03:30Z", "2026-05-01T00:05:30Z"))
+	require.Len(t, rows, 10)
+	for i, want := range []string{
+		`"nobody_from":"2026-04-30T23:59:10Z","nobody_until":"2026-05-01T00:03:30Z"`, // minute 1
+		"", "", "", "", // a is there in 4 and 5
+		`"nobody_from":"2026-05-01T00:05:30Z","nobody_until":"2026-05-01T00:10:30.5Z"`, // minute 6: until now
+	} {
+		if want != "" {
+			assert.Contains(t, string(rows[i].Detail), want, rows[i].Occurrence)
+		}
+	}
+	never := plannedRuns(minuteJob(t, func(j *jobs.Job) { j.CatchUp.Policy = jobs.CatchUpNone }), "2026-05-01T00:10:30.5Z")
+	assert.NotContains(t, string(never[0].Detail), "nobody_from", "there was nobody before")
+	assert.Contains(t, string(never[0].Detail), `"nobody_until":"2026-05-01T00:10:30.5Z"`)
+}
+
 func TestALongOutageIsSummarized(t *testing.T) {
 	t.Parallel()
 	rows := plannedRuns(minuteJob(t, nil), "2026-05-08T00:00:30.5Z")                                           // 10,080 instants
@@ -137,5 +161,7 @@ func TestAnOutageLongerThanOnePlanRunsNothingOfItsOldPart(t *testing.T) {
 		job: j, now: at("2026-05-08T00:00:30.5Z"), rules: planRules{late: 30 * time.Second}, more: true,
 		instants: []time.Time{at("2026-05-01T00:01:00Z"), at("2026-05-01T00:02:00Z")},
 	}
-	assert.Equal(t, tally{"schedule finished missed no_replica": 2}, count(o.runs()))
+	rows := o.runs()
+	assert.Equal(t, tally{"schedule finished missed no_replica": 1}, count(rows), "one row for the piece: the newest are still to come")
+	assert.Contains(t, string(rows[0].Detail), `"missed_count":2`)
 }

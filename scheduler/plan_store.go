@@ -15,8 +15,8 @@ import (
 const (
 	// maxMissedRows is how many missed instants of one outage get a row each; the rest share one row that counts them.
 	maxMissedRows = 1000
-	// maxInstants bounds the work of one plan: a longer outage is planned piece by piece.
-	maxInstants = 200_000
+	// maxInstants bounds the work of one plan, here a fraction of a second: a longer outage is planned piece by piece.
+	maxInstants = 500_000
 )
 
 // planned is a job as the planner sees it: the schedule's identity and how far it was planned when we last looked.
@@ -86,6 +86,9 @@ func (s *store) loadPositions(ctx context.Context, plans []*planned) error {
 func (s *store) plan(ctx context.Context, due []*planned, rules planRules) (inserted []jobs.Run, err error) {
 	var moved []positionRow
 	err = s.tx(ctx, func(tx bun.Tx) error {
+		if err := s.holdPauses(ctx, tx); err != nil {
+			return err
+		}
 		// The rows first, the clock after: what another replica planned while we waited is never in our future.
 		var rows []positionRow
 		if err := tx.NewRaw(s.q.lockPositions, encode(keysOf(due))).Scan(ctx, &rows); err != nil {
@@ -123,13 +126,29 @@ type pending struct {
 	rules planRules
 }
 
+// oldest is the position that is furthest back.
+func (p *pending) oldest() time.Time {
+	oldest := p.now
+	for _, row := range p.rows {
+		if row.Position.Before(oldest) {
+			oldest = row.Position.Time
+		}
+	}
+	return oldest
+}
+
 // due computes the rows to insert and the positions to store.
 func (s *store) due(ctx context.Context, db bun.IDB, p pending) (runs []jobs.NewRun, moved []positionRow, err error) {
+	pauses, err := s.pausesBetween(ctx, db, p.oldest(), p.now)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, row := range p.rows {
 		job := p.index[positionKey{Job: row.Job, Hash: row.Hash}].job
 		instants, more := job.Schedule.Between(row.Position.Time, p.now, maxInstants)
 		position := p.now
 		if more {
+			instants = instants[:len(instants)-kept(job)]
 			position = instants[len(instants)-1]
 		}
 		if position.After(row.Position.Time) {
@@ -139,7 +158,7 @@ func (s *store) due(ctx context.Context, db bun.IDB, p pending) (runs []jobs.New
 		if len(instants) == 0 {
 			continue
 		}
-		o := outage{job: job, instants: instants, now: p.now, rules: p.rules, more: more}
+		o := outage{job: job, instants: instants, now: p.now, rules: p.rules, pauses: pauses, more: more}
 		if o.real() && job.Enabled {
 			if o.alive, err = s.lifetimes(ctx, db, instants[0], p.now); err != nil {
 				return nil, nil, err
@@ -149,6 +168,10 @@ func (s *store) due(ctx context.Context, db bun.IDB, p pending) (runs []jobs.New
 	}
 	return runs, moved, nil
 }
+
+// kept is how many instants at the end of a piece are left to the next one. So the last piece has all those that get a row
+// each or are caught up, and what is before it becomes summaries alone.
+func kept(j *jobs.Job) int { return min(maxMissedRows+j.CatchUp.Max, maxInstants/2) }
 
 func (s *store) movePositions(ctx context.Context, db bun.IDB, moved []positionRow) error {
 	if len(moved) == 0 {

@@ -4,14 +4,20 @@ import "github.com/cronlatch/cronlatch/jobs"
 
 // postgresEarlier selects the unfinished runs of r's job that come before r.
 const postgresEarlier = `FROM job_runs AS e
-	WHERE e.job = r.job AND e.state <> 'finished' AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)`
+	WHERE e.job = r.job AND e.state <> 'finished' AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
+	AND ` + postgresMoves
 
 // postgresBlocked selects something when r has to wait for an earlier run of its job.
 const postgresBlocked = `SELECT 1 ` + postgresEarlier + ` AND r.earlier <> 'allow' LIMIT 1`
 
 // postgresDone selects the marker that r is once_per for. A manual trigger is no occurrence.
 const postgresDone = `FROM resource_markers AS m
-	WHERE r.once_per = 'resource' AND left(r.occurrence, 2) = 's:' AND m.job = r.job AND m.resource = r.resource`
+	WHERE r.once_per = 'resource' AND left(r.occurrence, 2) <> 'm:' AND m.job = r.job AND m.resource = r.resource`
+
+// postgresEnded selects runs of x's job that have ended, each with its last attempt.
+const postgresEnded = `FROM job_runs AS f
+	WHERE f.job = x.job AND f.state = 'finished' AND NOT EXISTS (
+		SELECT 1 FROM job_runs AS n WHERE n.job = f.job AND n.occurrence = f.occurrence AND n.attempt > f.attempt)`
 
 // postgresUsed counts the running runs by their limited tags, once for a whole statement.
 const postgresUsed = `used AS MATERIALIZED (
@@ -21,6 +27,9 @@ const postgresUsed = `used AS MATERIALIZED (
 // postgresFull selects a tag of r whose limit is reached.
 const postgresFull = `SELECT used.tag FROM used
 	WHERE r.limits <> '{}' AND used.n >= (r.limits->>used.tag)::bigint ORDER BY used.tag LIMIT 1`
+
+// postgresRunning selects a running run of r's job, earlier or not: a manual run may have gone before one that was paused.
+const postgresRunning = `SELECT 1 FROM job_runs AS q WHERE q.job = r.job AND q.state = 'running' LIMIT 1`
 
 // Due is compared with statement_timestamp(): it is never later than the clock (P7) and, unlike clock_timestamp(), the
 // planner may use it with an index. Expiry is compared with clock_timestamp(), which goes on while a statement waits.
@@ -35,7 +44,8 @@ SELECT clock_timestamp() AS now,
 	EXISTS (SELECT 1 FROM job_runs AS r WHERE r.state = 'running' AND NOT EXISTS (
 		SELECT 1 FROM distributed_locks AS l
 		WHERE l.resource = r.resource AND l.fencing_token = r.fencing_token AND l.expires_at > clock_timestamp())) AS lost,
-	EXISTS (SELECT 1 FROM job_runs WHERE state = 'running' AND cancel_reason <> '') AS cancels`,
+	EXISTS (SELECT 1 FROM job_runs WHERE state = 'running' AND cancel_reason <> '') AS cancels,
+	EXISTS (SELECT 1 FROM job_runs WHERE follow AND state = 'finished') AS follow`,
 
 	addPositions: `
 INSERT INTO plan_positions (job, schedule_hash, position)
@@ -65,7 +75,7 @@ WHERE p.job = x.job AND p.schedule_hash = x.schedule_hash AND p.position < x.pos
 
 	ended: `
 WITH ` + postgresUsed + `
-SELECT r.id,
+SELECT r.id, r.job, r.occurrence, r.start_by, r.only_on,
 	(SELECT e.id ` + postgresEarlier + ` AND r.earlier <> 'allow' ORDER BY e.scheduled_at, e.id LIMIT 1) AS earlier,
 	l.acquired_at AS held_since, l.expires_at AS held_until, l.metadata AS held_metadata,
 	(SELECT m.run_id ` + postgresDone + `) AS done_by,
@@ -90,7 +100,11 @@ FROM job_runs AS r
 WHERE r.state = 'pending' AND r.due_at <= statement_timestamp()
 	AND (r.start_by IS NULL OR r.start_by > statement_timestamp())
 	AND (r.job IN (SELECT jsonb_array_elements_text(?::jsonb))) IS NOT TRUE
+	AND NOT ` + postgresPaused + `
+	AND (r.only_on = '{}' OR (SELECT 1 FROM jsonb_each(r.only_on) AS o
+		WHERE (o.value @> to_jsonb(?::jsonb->>o.key)) IS NOT TRUE LIMIT 1) IS NULL)
 	AND (` + postgresBlocked + `) IS NULL
+	AND (r.earlier = 'allow' OR (` + postgresRunning + `) IS NULL)
 	AND (r.once_per = '' OR (SELECT 1 ` + postgresDone + ` LIMIT 1) IS NULL)
 	AND (r.limits = '{}' OR (` + postgresFull + `) IS NULL)
 	AND (SELECT 1 FROM distributed_locks AS l WHERE l.resource = r.resource AND l.expires_at > clock_timestamp() LIMIT 1) IS NULL
@@ -114,12 +128,34 @@ INSERT INTO resource_markers (job, resource, run_id, at)
 SELECT job, resource, id, clock_timestamp() FROM job_runs WHERE id = ?
 ON CONFLICT (job, resource) DO NOTHING`,
 
+	followed: `
+SELECT ` + jobs.RunColumns + `
+FROM job_runs AS r
+WHERE r.follow AND r.state = 'finished' AND (r.job IN (SELECT jsonb_array_elements_text(?::jsonb))
+	OR r.finished_at < statement_timestamp() - interval '1 day')
+ORDER BY r.id LIMIT ?
+FOR UPDATE OF r SKIP LOCKED`,
+	repeated: `
+SELECT r.id FROM job_runs AS r
+WHERE r.id IN (SELECT jsonb_array_elements_text(?::jsonb)::bigint) AND EXISTS (
+	SELECT 1 FROM job_runs AS n WHERE n.job = r.job AND n.occurrence = r.occurrence AND n.attempt > r.attempt)`,
+	upstream: `
+WITH x AS MATERIALIZED (
+	SELECT (SELECT f.id ` + postgresEnded + ` AND f.occurrence = x.occurrence LIMIT 1) AS id
+	FROM jsonb_to_recordset(?::jsonb) AS x (job text, occurrence text, period text) WHERE x.period = ''
+	UNION ALL
+	SELECT (SELECT f.id ` + postgresEnded + ` AND f.period = x.period AND f.period <> '' AND left(f.occurrence, 2) <> 'm:'
+		ORDER BY f.finished_at, f.id LIMIT 1)
+	FROM jsonb_to_recordset(?::jsonb) AS x (job text, occurrence text, period text) WHERE x.period <> '')
+SELECT ` + jobs.RunColumns + ` FROM job_runs AS r WHERE r.id IN (SELECT id FROM x)`,
+	unmarkFollow: `UPDATE job_runs SET follow = false WHERE id IN (SELECT jsonb_array_elements_text(?::jsonb)::bigint)`,
+
 	replaced: `
 SELECT e.id, e.state, r.id AS replaced_by
 FROM job_runs AS r JOIN job_runs AS e
 	ON e.job = r.job AND e.state IN ('pending', 'running') AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
 WHERE r.state = 'pending' AND r.earlier = 'replace' AND r.due_at <= statement_timestamp()
-	AND (r.start_by IS NULL OR r.start_by > statement_timestamp()) AND e.cancel_reason = ''
+	AND (r.start_by IS NULL OR r.start_by > statement_timestamp()) AND e.cancel_reason = '' AND NOT ` + postgresPaused + `
 ORDER BY e.id, r.id LIMIT 500
 FOR UPDATE OF e SKIP LOCKED`,
 	askToEnd: `
@@ -163,8 +199,8 @@ WHERE r.state = 'running' AND r.owner IN (SELECT jsonb_array_elements_text(?::js
 INSERT INTO run_outputs (run_id, head, tail, total_bytes) VALUES (?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
 
 	join: `
-INSERT INTO replicas (name, boot_nonce, host, pid, version, definitions_hash, capacity, running, joined_at, seen_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, clock_timestamp(), clock_timestamp())`,
+INSERT INTO replicas (name, boot_nonce, host, pid, version, definitions_hash, capacity, running, labels, joined_at, seen_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb, clock_timestamp(), clock_timestamp())`,
 	beat: `
 UPDATE replicas SET seen_at = clock_timestamp(), running = ?, draining = ?, definitions_hash = ?
 WHERE boot_nonce = ? AND left_at IS NULL AND seen_at > clock_timestamp() - ? * interval '1 millisecond'
@@ -172,7 +208,24 @@ WHERE boot_nonce = ? AND left_at IS NULL AND seen_at > clock_timestamp() - ? * i
 	leave: `UPDATE replicas SET left_at = clock_timestamp(), seen_at = clock_timestamp() WHERE boot_nonce = ? AND left_at IS NULL`,
 	lifetimes: `
 SELECT joined_at, coalesce(left_at, seen_at) AS until FROM replicas
-WHERE joined_at <= ? AND coalesce(left_at, seen_at) >= ? ORDER BY joined_at LIMIT 10000`,
+WHERE joined_at <= ?0 AND coalesce(left_at, seen_at) >= coalesce(
+	(SELECT max(coalesce(left_at, seen_at)) FROM replicas WHERE coalesce(left_at, seen_at) < ?1), ?1) ORDER BY joined_at LIMIT 10000`,
+
+	holdPauses: postgresHoldPauses, lockPauses: postgresLockPauses, pausesBetween: postgresPausesBetween, openPauses: openPauses,
+	addPause: addPause, changePause: changePause, closePause: closePause, auditPause: postgresAuditPause,
+	isJob: isJob, jobNames: jobNames,
+
+	lockOverdue: `SELECT pg_advisory_xact_lock(6043117720915386412)`,
+	overdue: `
+SELECT x.job, coalesce(s.finished_at, f.created_at) AS since, s.finished_at IS NOT NULL AS succeeded
+FROM jsonb_to_recordset(?::jsonb) AS x (job text, max_age bigint)
+LEFT JOIN LATERAL (SELECT r.finished_at FROM job_runs AS r WHERE r.job = x.job AND r.outcome = 'succeeded'
+	ORDER BY r.scheduled_at DESC, r.id DESC LIMIT 1) AS s ON true
+LEFT JOIN LATERAL (SELECT r.created_at FROM job_runs AS r WHERE r.job = x.job ORDER BY r.scheduled_at, r.id LIMIT 1) AS f ON true
+WHERE coalesce(s.finished_at, f.created_at) <= clock_timestamp() - x.max_age * interval '1 millisecond'
+	AND NOT EXISTS (SELECT 1 FROM audit_log AS a WHERE a.action = 'job.overdue' AND a.job = x.job
+		AND a.at >= coalesce(s.finished_at, f.created_at))
+ORDER BY x.job`,
 
 	audit: `
 INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, job, run_id, resource, owner, fencing_token, replica, reason, detail)

@@ -49,7 +49,7 @@ func (s *Scheduler) beat(ctx context.Context, draining bool) error {
 		return err
 	}
 	_, err = s.store.db.NewRaw(s.store.q.join, s.who.Replica, s.who.Nonce, s.who.Host, s.who.PID, s.o.Version,
-		hash, s.o.Capacity, running).Exec(ctx)
+		hash, s.o.Capacity, running, labelsText(s.o.Labels)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("adding this replica's row: %w", err)
 	}

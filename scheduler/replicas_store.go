@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -22,9 +23,33 @@ type ReplicaRow struct {
 	Capacity int         `bun:"capacity"`
 	Running  int         `bun:"running"`
 	Draining bool        `bun:"draining"`
+	Labels   Labels      `bun:"labels"`
 	JoinedAt dbtime.Time `bun:"joined_at"`
 	SeenAt   dbtime.Time `bun:"seen_at"`
 	Now      dbtime.Time `bun:"now"` // the database's clock
+}
+
+// Labels are what a replica says of itself; empty is nothing.
+type Labels map[string]string
+
+// Scan reads the JSON document of either database.
+func (l *Labels) Scan(src any) error {
+	var text rawText
+	if err := text.Scan(src); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, l); err != nil {
+		return fmt.Errorf("scheduler: reading labels: %w", err)
+	}
+	return nil
+}
+
+// labelsText is the document that Scan reads.
+func labelsText(l Labels) string {
+	if l == nil {
+		return "{}"
+	}
+	return encode(l)
 }
 
 // Silence is how long ago the replica was heard of.
@@ -53,7 +78,7 @@ func Replicas(ctx context.Context, db bun.IDB, within time.Duration) ([]ReplicaR
 }
 
 // A replica that lost the database for a while has a row for each lifetime; the last one counts.
-const replicaColumns = `SELECT name, boot_nonce, host, pid, version, definitions_hash, capacity, running, draining, joined_at, seen_at, `
+const replicaColumns = `SELECT name, boot_nonce, host, pid, version, definitions_hash, capacity, running, draining, labels, joined_at, seen_at, `
 
 const postgresReplicas = replicaColumns + `clock_timestamp() AS now
 FROM replicas AS r

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cronlatch/cronlatch/internal/dbtime"
 )
 
 func TestReplicasAreVisible(t *testing.T) {
@@ -55,5 +57,26 @@ func TestALifetimeIsNoReplica(t *testing.T) {
 		var lifetimes int
 		require.NoError(b.t, b.db.NewRaw("SELECT count(*) FROM replicas").Scan(b.ctx(), &lifetimes))
 		assert.Equal(b.t, 2, lifetimes)
+	})
+}
+
+// The lifetime that ended last before an outage is among those that the outage is told by.
+func TestTheLifetimeBeforeAnOutage(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		now := b.clock()
+		for _, ago := range []time.Duration{5 * time.Hour, 3 * time.Hour, time.Hour} { // each lived for an hour
+			_, err := b.db.NewRaw("INSERT INTO replicas (name, boot_nonce, host, pid, version, definitions_hash, capacity, joined_at, seen_at) "+
+				"VALUES ('a', 'n', 'h', 1, 'v', 'd', 1, ?, ?)", dbtime.Arg(b.d, now.Add(-ago-time.Hour)), dbtime.Arg(b.d, now.Add(-ago))).Exec(b.ctx())
+			require.NoError(b.t, err)
+		}
+		spans, err := b.lifetimes(b.ctx(), b.db, now.Add(-150*time.Minute), now)
+		require.NoError(b.t, err)
+		require.Len(b.t, spans, 2)
+		assert.Equal(b.t, now.Add(-3*time.Hour).UnixMilli(), spans[0].Until.UnixMilli())
+		assert.Equal(b.t, now.Add(-time.Hour).UnixMilli(), spans[1].Until.UnixMilli())
+		spans, err = b.lifetimes(b.ctx(), b.db, now.Add(-7*time.Hour), now.Add(-350*time.Minute))
+		require.NoError(b.t, err)
+		assert.Len(b.t, spans, 1, "none before it is fine")
 	})
 }

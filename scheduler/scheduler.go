@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/cronlatch/cronlatch/internal/boottime"
 	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/locking"
 )
@@ -30,7 +31,7 @@ type Options struct {
 	Keeper *locking.Keeper // renews the locks of the runs; its Run is the caller's to call
 	Start  StartFunc
 
-	Jobs            []*jobs.Job // until Reload
+	Jobs            []*jobs.Job // until Reload; after jobs.Link, like those of a Reload
 	DefinitionsHash string
 
 	Replica string
@@ -38,6 +39,7 @@ type Options struct {
 	PID     int
 	Nonce   string // unique to this process
 	Version string
+	Labels  map[string]string // of this replica, for the jobs' OnlyOn; nil is none
 
 	Capacity     int // runs at a time, at least 1
 	TTL          time.Duration
@@ -48,10 +50,10 @@ type Options struct {
 	// uses it for a SQLite file that was deleted or replaced: what is written to it then, nobody else sees. Optional.
 	Check func(ctx context.Context) error
 
-	Log   *zap.Logger
-	Audit *zap.Logger
-	Boot  func() time.Duration // the boot clock
-	Wall  func() time.Time     // this host's clock, only to report when it is set: nothing follows it
+	Log   *zap.Logger          // nil is silence
+	Audit *zap.Logger          // nil is silence
+	Boot  func() time.Duration // a clock that goes on in suspend; nil is boottime.Now
+	Wall  func() time.Time     // this host's clock, only to report when it is set: nothing follows it. Optional
 }
 
 const (
@@ -76,6 +78,8 @@ type Scheduler struct {
 	known   atomic.Pointer[definitions] // never nil; the fields below that follow from it are the loop's
 	next    atomic.Pointer[definitions] // of the last Reload, until the loop adopts it
 	plans   []*planned
+	chains  followers
+	ages    []maxAge // of the jobs that have a max_age
 	unknown []string // jobs whose runs were seen and that this replica cannot run
 
 	wake    chan struct{} // somebody may have work for us; holds one
@@ -90,6 +94,7 @@ type Scheduler struct {
 	draining bool
 
 	longestKill time.Duration // of all jobs that were ever known
+	overdueAt   time.Duration // on the boot clock: when to look for overdue jobs again
 }
 
 // New checks the options and returns a scheduler that is not running yet.
@@ -97,13 +102,12 @@ func New(o Options) (*Scheduler, error) {
 	if o.Capacity < 1 {
 		return nil, errors.New("scheduler: capacity must be at least 1")
 	}
-	if o.Check == nil {
-		o.Check = func(context.Context) error { return nil }
-	}
+	o.setDefaults()
 	store, err := openStore(o.DB)
 	if err != nil {
 		return nil, err
 	}
+	store.silence = o.TTL
 	s := &Scheduler{
 		o: o, store: store, clock: newClock(o.Boot, o.TTL),
 		who:     identity{Replica: o.Replica, Host: o.Host, PID: o.PID, Nonce: o.Nonce},
@@ -115,6 +119,21 @@ func New(o Options) (*Scheduler, error) {
 	plans, _ := plansOf(o.Jobs, nil)
 	s.know(&definitions{jobs: o.Jobs, hash: o.DefinitionsHash}, plans)
 	return s, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Check == nil {
+		o.Check = func(context.Context) error { return nil }
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Audit == nil {
+		o.Audit = zap.NewNop()
+	}
+	if o.Boot == nil {
+		o.Boot = boottime.Now
+	}
 }
 
 // Wake makes the loop look at once; it never blocks.
@@ -198,7 +217,12 @@ func (s *Scheduler) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g.Due || fresh {
+	if g.Follow {
+		if err := s.followDue(ctx); err != nil {
+			return err
+		}
+	}
+	if g.Due || g.Follow || fresh {
 		if err := s.settleDue(ctx); err != nil {
 			return err
 		}
@@ -207,9 +231,11 @@ func (s *Scheduler) work(ctx context.Context) error {
 		}
 	}
 	if g.Lost {
-		return s.recoverDue(ctx)
+		if err := s.recoverDue(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.overdueDue(ctx)
 }
 
 // untilNext is the time to the next instant of any schedule, at most maxSleep.

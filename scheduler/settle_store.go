@@ -14,6 +14,10 @@ import (
 // endedRow is a due run that will not start, with the facts that say why.
 type endedRow struct {
 	ID           int64       `bun:"id"`
+	Job          string      `bun:"job"`
+	Occurrence   string      `bun:"occurrence"`
+	StartBy      dbtime.Time `bun:"start_by"`
+	OnlyOn       rawText     `bun:"only_on"`
 	Earlier      *int64      `bun:"earlier"` // the first unfinished earlier run of the same job
 	HeldSince    dbtime.Time `bun:"held_since"`
 	HeldUntil    dbtime.Time `bun:"held_until"`
@@ -22,6 +26,9 @@ type endedRow struct {
 	FullTag      *string     `bun:"full_tag"` // a tag of the run whose limit is reached
 	Limits       rawText     `bun:"limits"`
 	Expired      bool        `bun:"expired"` // start_by has passed
+
+	pause     *Pause         // that covered start_by
+	unmatched map[string]any // only_on, and the labels of the replicas that are there, none of which match
 }
 
 // rawText scans a JSON column of either driver.
@@ -55,6 +62,9 @@ func (s *store) settle(ctx context.Context) (ended []jobs.Run, asked bool, err e
 		if err := tx.NewRaw(s.q.ended).Scan(ctx, &rows); err != nil {
 			return fmt.Errorf("selecting runs that cannot start: %w", err)
 		}
+		if err := s.whyExpired(ctx, tx, rows); err != nil {
+			return err
+		}
 		endings := make([]ending, len(rows))
 		for i := range rows {
 			endings[i] = rows[i].ending()
@@ -79,6 +89,11 @@ func (r *endedRow) ending() ending {
 	case r.DoneBy != nil:
 		e.Outcome, e.Reason = jobs.OutcomeSkipped, jobs.ReasonOncePer
 		facts["succeeded_run"] = *r.DoneBy
+	case r.pause != nil:
+		e.Reason = jobs.ReasonPaused
+		facts["pause"] = r.pause.fact()
+	case r.unmatched != nil:
+		e.Reason, facts = jobs.ReasonNoMatchingReplica, r.unmatched
 	case r.Earlier != nil:
 		facts["unfinished_run"] = *r.Earlier
 	case !r.HeldUntil.IsZero():

@@ -22,9 +22,7 @@ func (s *Scheduler) look(ctx context.Context) (glance, error) {
 		return glance{}, err
 	}
 	sent := s.o.Boot()
-	if step := s.wall.Observe(sent, sent, s.o.Wall()); step.Abs() > time.Second {
-		s.o.Log.Warn("this host's clock was set; runs follow the database's clock", zap.Duration("step", step))
-	}
+	s.watchWall(sent)
 	g, err := s.store.look(ctx)
 	if err != nil {
 		return glance{}, err
@@ -35,6 +33,16 @@ func (s *Scheduler) look(ctx context.Context) (glance, error) {
 		s.clock.stepped(step)
 	}
 	return g, nil
+}
+
+// watchWall reports that this host's clock was set.
+func (s *Scheduler) watchWall(boot time.Duration) {
+	if s.o.Wall == nil {
+		return
+	}
+	if step := s.wall.Observe(boot, boot, s.o.Wall()); step.Abs() > time.Second {
+		s.o.Log.Warn("this host's clock was set; runs follow the database's clock", zap.Duration("step", step))
+	}
 }
 
 // planDue plans the schedules that have an instant by the estimated clock.
@@ -67,8 +75,41 @@ func (s *Scheduler) planDue(ctx context.Context) (fresh bool, err error) {
 func (s *Scheduler) auditPlanned(r *jobs.Run) {
 	s.decided(audit.RunPlan, r)
 	if r.State == jobs.StateFinished {
-		s.decided(endAction(r.Outcome), r)
+		s.auditEnded(r)
 	}
+}
+
+// auditEnded says that a run was ended without running. What follows it need not wait for the next look.
+func (s *Scheduler) auditEnded(r *jobs.Run) {
+	s.decided(endAction(r.Outcome), r)
+	if r.Follow {
+		s.Wake()
+	}
+}
+
+// followDue plans what comes after the runs that have ended.
+func (s *Scheduler) followDue(ctx context.Context) error {
+	for {
+		more, err := s.followSome(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// followSome is one look; more says that another one may find something. The audit has its rows like everything planned.
+func (s *Scheduler) followSome(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	found, err := s.store.followUp(ctx, s.chains)
+	for i := range found.rows {
+		s.auditPlanned(&found.rows[i])
+	}
+	for i := range found.stale {
+		s.o.Log.Warn("for a day no replica has known what comes after a run; nothing follows it",
+			audit.Job(found.stale[i].Job), audit.RunID(found.stale[i].ID))
+	}
+	return found.more, err
 }
 
 func endAction(o jobs.Outcome) audit.Action {
@@ -89,7 +130,7 @@ func (s *Scheduler) settleDue(ctx context.Context) error {
 	defer cancel()
 	ended, asked, err := s.store.settle(ctx)
 	for i := range ended {
-		s.decided(endAction(ended[i].Outcome), &ended[i])
+		s.auditEnded(&ended[i])
 	}
 	if err != nil || !asked {
 		return err
@@ -128,7 +169,7 @@ func (s *Scheduler) claimSome(ctx context.Context, limit int) (more bool, err er
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	won, unknown, err := s.store.claim(ctx, claimRequest{
-		knows: s.runnable, not: s.unknown, limit: limit, ttl: s.o.TTL, grace: s.o.Grace, who: s.who, boot: s.o.Boot,
+		knows: s.runnable, not: s.unknown, labels: s.o.Labels, limit: limit, ttl: s.o.TTL, grace: s.o.Grace, who: s.who, boot: s.o.Boot,
 	})
 	for i := range won {
 		won[i].job = s.active.jobs[won[i].run.Job]

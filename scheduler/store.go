@@ -12,7 +12,9 @@ import (
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/cronlatch/cronlatch/internal/dbtime"
+	"github.com/cronlatch/cronlatch/internal/failpoint"
 	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/locking"
 )
 
 // queries is the SQL of one database; the texts are in postgres.go and sqlite.go.
@@ -23,9 +25,15 @@ type queries struct {
 	ended, candidates, markRunning, endRuns, lost             string
 	addTags, lockTags, countTags                              string // addTags and lockTags are empty where a transaction is the only writer
 	done, addMarker                                           string
+	followed, repeated, upstream, unmarkFollow                string
 	replaced, askToEnd, cancelling                            string
 	lateOutcome, byID, byOwner, storeOutput                   string
 	join, beat, leave, lifetimes                              string
+	holdPauses, lockPauses                                    string // empty where a transaction is the only writer
+	pausesBetween, openPauses                                 string
+	addPause, changePause, closePause, auditPause             string
+	isJob, jobNames                                           string
+	lockOverdue, overdue                                      string
 	audit                                                     string
 }
 
@@ -37,14 +45,18 @@ type store struct {
 	db *bun.DB
 	q  *queries
 	d  dialect.Name
+
+	silence time.Duration // after which a replica that says nothing counts as gone
 }
 
 func openStore(db *bun.DB) (*store, error) {
 	switch d := db.Dialect().Name(); d {
 	case dialect.PG:
-		return &store{db, &postgresQueries, d}, nil
+		failpoint.Statements(&postgresQueries)
+		return &store{db: db, q: &postgresQueries, d: d, silence: locking.DefaultTTL}, nil
 	case dialect.SQLite:
-		return &store{db, &sqliteQueries, d}, nil
+		failpoint.Statements(&sqliteQueries)
+		return &store{db: db, q: &sqliteQueries, d: d, silence: locking.DefaultTTL}, nil
 	default:
 		return nil, fmt.Errorf("scheduler: no store for dialect %v", d)
 	}
@@ -52,7 +64,7 @@ func openStore(db *bun.DB) (*store, error) {
 
 // tx runs f in one transaction; an error of f rolls it back.
 func (s *store) tx(ctx context.Context, f func(tx bun.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	tx, err := s.db.BeginTx(failpoint.Step(ctx), nil)
 	if err != nil {
 		return fmt.Errorf("beginning a transaction: %w", err)
 	}
@@ -100,6 +112,7 @@ type glance struct {
 	Lost bool        `bun:"lost"` // a running run has no live lock
 
 	Cancels bool `bun:"cancels"` // somebody asked for the end of a running run
+	Follow  bool `bun:"follow"`  // nobody has looked yet what follows a run that has ended
 }
 
 func (s *store) look(ctx context.Context) (glance, error) {

@@ -454,7 +454,7 @@ func TestAClaimThatFailsLeavesNoLock(t *testing.T) {
 		b.put(b.due(named("j", nil)(b.t), time.Second))
 		broken := *b.q
 		broken.markRunning = "SELECT no_such_column FROM job_runs WHERE '' = ?"
-		_, _, err := (&store{b.db, &broken, b.d}).claim(b.ctx(), b.request(1, "j"))
+		_, _, err := (&store{db: b.db, q: &broken, d: b.d}).claim(b.ctx(), b.request(1, "j"))
 		require.Error(b.t, err)
 		_, err = b.locks().Get(b.ctx(), "j")
 		require.ErrorIs(b.t, err, locking.ErrNotFound, "a lock without a run is never left behind")

@@ -73,6 +73,8 @@ func reasonText(run *jobs.Run) string {
 		jobs.ReasonOverlap:     "an earlier run of the job is unfinished",
 		jobs.ReasonDisabled:    "the job is disabled",
 		jobs.ReasonLockHeld:    "the lock " + run.Resource + " stayed busy",
+		jobs.ReasonPaused:      "the job was paused",
+		jobs.ReasonLimit:       "the limit of a tag was reached",
 		jobs.ReasonNoCapacity:  "no replica that knows the job had room in time",
 		jobs.ReasonDrain:       "the replica was asked to leave",
 		jobs.ReasonLeaseLost:   "its lock could not be renewed, and it was stopped",
@@ -80,6 +82,8 @@ func reasonText(run *jobs.Run) string {
 		jobs.ReasonStaleStart:  "the start came too late for its lock",
 		jobs.ReasonSupervisor:  "the supervisor died, and it was stopped",
 		jobs.ReasonRequested:   "somebody asked for it",
+
+		jobs.ReasonNoMatchingReplica: "no replica had the labels of only_on in time",
 	}
 	if s, ok := sentences[run.Reason]; ok {
 		return s

@@ -149,6 +149,8 @@ func TestJobsList(t *testing.T) {
     ],
     "schedule": "30 2 * * *",
     "timezone": "America/New_York",
+    "after": [],
+    "hook_of": null,
     "enabled": true,
     "resource": "backup:db",
     "next": "2026-03-08T07:00:00Z",
@@ -161,7 +163,9 @@ func TestJobsList(t *testing.T) {
     "on_lost": "fail",
     "timeout": "1h30m",
     "kill_after": "10s",
-    "start_deadline": "1h"
+    "start_deadline": "1h",
+    "max_age": null,
+    "only_on": null
   },
   {
     "name": "by-hand",
@@ -169,6 +173,8 @@ func TestJobsList(t *testing.T) {
     "tags": [],
     "schedule": null,
     "timezone": null,
+    "after": [],
+    "hook_of": null,
     "enabled": true,
     "resource": "by-hand",
     "next": null,
@@ -181,7 +187,9 @@ func TestJobsList(t *testing.T) {
     "on_lost": "fail",
     "timeout": null,
     "kill_after": "10s",
-    "start_deadline": "1h"
+    "start_deadline": "1h",
+    "max_age": null,
+    "only_on": null
   },
   {
     "name": "report:monthly-YYYY-MM",
@@ -192,6 +200,8 @@ func TestJobsList(t *testing.T) {
     ],
     "schedule": "0 6 1 * *",
     "timezone": "UTC",
+    "after": [],
+    "hook_of": null,
     "enabled": false,
     "resource": "report:monthly-YYYY-MM",
     "next": null,
@@ -204,7 +214,9 @@ func TestJobsList(t *testing.T) {
     "on_lost": "hold",
     "timeout": null,
     "kill_after": "10s",
-    "start_deadline": "1h"
+    "start_deadline": "1h",
+    "max_age": null,
+    "only_on": null
   }
 ]
 `, "")

@@ -121,6 +121,16 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
+// someArgs wants one argument or more.
+func someArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s needs %s", commandName(cmd), what)
+		}
+		return nil
+	}
+}
+
 // atMostOneArg takes none or one.
 func atMostOneArg(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {

@@ -12,7 +12,8 @@ import (
 )
 
 func (a *app) jobsCommand() *cobra.Command {
-	return groupCommand("jobs", "Look at the jobs of the configuration", "  $ cronlatch jobs list", a.jobsListCommand())
+	return groupCommand("jobs", "Look at the jobs, pause and resume them", "  $ cronlatch jobs list\n  $ cronlatch jobs pause backup:db --until 2h",
+		a.jobsListCommand(), a.jobsPauseCommand(), a.jobsResumeCommand(), a.jobsPausedCommand())
 }
 
 func (a *app) jobsListCommand() *cobra.Command {
@@ -62,17 +63,21 @@ type jobView struct {
 	Name          string      `json:"name"`
 	Description   string      `json:"description"`
 	Tags          []string    `json:"tags"`
-	Schedule      *string     `json:"schedule"` // null: runs by hand
+	Schedule      *string     `json:"schedule"` // null: runs after others, or by hand
 	Timezone      *string     `json:"timezone"`
+	After         []afterView `json:"after"`
+	HookOf        *string     `json:"hook_of"` // null: a job of its own
 	Enabled       bool        `json:"enabled"`
 	Resource      string      `json:"resource"`
-	Next          *time.Time  `json:"next"` // null: disabled, by hand, or never again
+	Next          *time.Time  `json:"next"` // null: disabled, without a schedule, or never again
 	Overlap       string      `json:"overlap"`
 	CatchUp       catchUpView `json:"catch_up"`
 	OnLost        string      `json:"on_lost"`
 	Timeout       *string     `json:"timeout"` // null: none
 	KillAfter     string      `json:"kill_after"`
 	StartDeadline *string     `json:"start_deadline"` // null: none
+	MaxAge        *string     `json:"max_age"`        // null: none
+	OnlyOn        jobs.Labels `json:"only_on"`        // null: any replica
 
 	job *jobs.Job
 }
@@ -89,7 +94,11 @@ func viewJob(j *jobs.Job, now time.Time) jobView {
 		Resource: j.Resource.String(), Next: nextRun(j, now), Overlap: string(j.Overlap), OnLost: string(j.OnLost),
 		CatchUp:   catchUpView{string(j.CatchUp.Policy), durationText(j.CatchUp.Window), j.CatchUp.Max},
 		Timeout:   durationOrNull(j.Timeout),
-		KillAfter: durationText(j.KillAfter), StartDeadline: durationOrNull(j.StartDeadline), job: j,
+		KillAfter: durationText(j.KillAfter), StartDeadline: durationOrNull(j.StartDeadline), MaxAge: durationOrNull(j.MaxAge), OnlyOn: j.OnlyOn,
+		After: viewAfter(j), job: j,
+	}
+	if j.HookOf != "" {
+		v.HookOf = &j.HookOf
 	}
 	if j.Schedule != nil {
 		v.Schedule, v.Timezone = new(j.Schedule.String()), new(j.Schedule.Location().String())

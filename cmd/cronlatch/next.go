@@ -84,6 +84,9 @@ func (a *app) scheduledJob(cmd *cobra.Command, args []string, f nextFlags) (*job
 	if err != nil {
 		return nil, err
 	}
+	if len(job.After) > 0 {
+		return nil, noScheduleOfItsOwn(config, job)
+	}
 	if job.Schedule == nil {
 		return nil, fail(exitFailure, "the job %q has no schedule", job.Name).withHint("`cronlatch run %s` runs it by hand", job.Name)
 	}

@@ -114,7 +114,7 @@ func TestReplicasList(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		t.Helper()
 		w, a := reloadable(t, url, "jobs: {j: {run: date}}\n", "--watch=false")
-		b := w.spawn(t, "serve", "--replica", "b", "--listen", "127.0.0.1:0", "--watch=false", "--capacity", "5")
+		b := w.spawn(t, "serve", "--replica", "b", "--listen", "127.0.0.1:0", "--watch=false", "--capacity", "5", "--label", "zone=b", "--label", "disk=fast")
 		b.waitFor(t, "ready at")
 		seen := func() string { return w.run(t, "replicas", "list").out }
 		host, err := os.Hostname()
@@ -122,8 +122,10 @@ func TestReplicasList(t *testing.T) {
 		require.Eventually(t, func() bool { return strings.Count(seen(), " up ") == 2 }, patience, patience/100)
 		got := w.run(t, "replicas", "list")
 		assert.Empty(t, got.errors, "all agree")
-		assert.Regexp(t, `(?m)^NAME +STATE +HOST +PID +VERSION +DEFINITIONS +RUNNING +SEEN$`, got.out)
-		assert.Regexp(t, `(?m)^b +up +`+host+` +\d+ +\S+ +[0-9a-f]{12} +0/5 +\S+ ago$`, got.out)
+		assert.Regexp(t, `(?m)^NAME +STATE +HOST +PID +VERSION +DEFINITIONS +RUNNING +LABELS +SEEN$`, got.out)
+		assert.Regexp(t, `(?m)^b +up +`+host+` +\d+ +\S+ +[0-9a-f]{12} +0/5 +disk=fast,zone=b +\S+ ago$`, got.out)
+		views := decode[[]map[string]any](t, w.run(t, "replicas", "list", "-o", "json").out)
+		assert.Equal(t, []any{map[string]any{}, map[string]any{"disk": "fast", "zone": "b"}}, []any{views[0]["labels"], views[1]["labels"]})
 
 		w.write(t, "jobs: {j: {run: uptime}}\n")
 		w.run(t, "reload").says(t, exitOK, "changed  j\n", "")

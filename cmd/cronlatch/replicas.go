@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,18 +46,19 @@ func (a *app) replicasListCommand() *cobra.Command {
 
 // replicaView is a replica as commands print it.
 type replicaView struct {
-	Name        string    `json:"name"`
-	State       string    `json:"state"` // up, draining or silent
-	Host        string    `json:"host"`
-	PID         int       `json:"pid"`
-	Version     string    `json:"version"`
-	Definitions string    `json:"definitions"` // the hash of its jobs
-	Odd         bool      `json:"odd"`         // most of those that are up have another hash
-	Running     int       `json:"running"`
-	Capacity    int       `json:"capacity"`
-	Draining    bool      `json:"draining"`
-	JoinedAt    time.Time `json:"joined_at"`
-	SeenAt      time.Time `json:"seen_at"`
+	Name        string           `json:"name"`
+	State       string           `json:"state"` // up, draining or silent
+	Host        string           `json:"host"`
+	PID         int              `json:"pid"`
+	Version     string           `json:"version"`
+	Definitions string           `json:"definitions"` // the hash of its jobs
+	Odd         bool             `json:"odd"`         // most of those that are up have another hash
+	Running     int              `json:"running"`
+	Capacity    int              `json:"capacity"`
+	Draining    bool             `json:"draining"`
+	Labels      scheduler.Labels `json:"labels"`
+	JoinedAt    time.Time        `json:"joined_at"`
+	SeenAt      time.Time        `json:"seen_at"`
 
 	silence time.Duration
 }
@@ -91,7 +95,7 @@ func viewReplicas(rows []scheduler.ReplicaRow, ttl time.Duration) []replicaView 
 		r := &rows[i]
 		views[i] = replicaView{
 			Name: r.Name, State: "up", Host: r.Host, PID: r.PID, Version: r.Version, Definitions: r.Hash,
-			Running: r.Running, Capacity: r.Capacity, Draining: r.Draining,
+			Running: r.Running, Capacity: r.Capacity, Draining: r.Draining, Labels: r.Labels,
 			JoinedAt: r.JoinedAt.UTC(), SeenAt: r.SeenAt.UTC(), silence: r.Silence(),
 		}
 		switch {
@@ -146,8 +150,18 @@ func replicaColumns() []output.Column[replicaView] {
 		{Title: "VERSION", Cell: func(v replicaView) string { return v.Version }},
 		{Title: "DEFINITIONS", Cell: replicaView.hash},
 		{Title: "RUNNING", Cell: func(v replicaView) string { return fmt.Sprintf("%d/%d", v.Running, v.Capacity) }, Right: true},
+		{Title: "LABELS", Cell: func(v replicaView) string { return labelsText(v.Labels) }},
 		{Title: "SEEN", Cell: func(v replicaView) string { return relative(-v.silence) }},
 	}
+}
+
+// labelsText is how --label and CRONLATCH_LABELS take them.
+func labelsText(labels map[string]string) string {
+	items := make([]string, 0, len(labels))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		items = append(items, name+"="+labels[name])
+	}
+	return strings.Join(items, ",")
 }
 
 func (v replicaView) tone() output.Tone {

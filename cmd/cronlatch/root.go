@@ -41,7 +41,7 @@ func (a *app) rootCommand() *cobra.Command {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.initCommand(), a.validateCommand(), a.nextCommand(), a.serveCommand(), a.reloadCommand(), a.runCommand(),
-		a.jobsCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(), a.replicasCommand(),
+		a.jobsCommand(), a.pauseAllCommand(), a.resumeAllCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(), a.replicasCommand(),
 		a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.versionCommand(),
 		exitCodesTopic(),
 	}

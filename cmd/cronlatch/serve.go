@@ -22,6 +22,7 @@ import (
 type serveFlags struct {
 	replica string
 	watch   watchFlag
+	labels  []string
 	keys    map[string]*string
 }
 
@@ -47,6 +48,7 @@ func (a *app) serveCommand() *cobra.Command {
 	for _, k := range serveKeys() {
 		f.keys[k.key] = flags.String(k.flag, "", k.help)
 	}
+	flags.StringArrayVar(&f.labels, "label", nil, "label of this replica for the jobs' only_on, NAME=VALUE; may be repeated")
 	flags.Lookup("behind-proxy").NoOptDefVal = "true"
 	return cmd
 }
@@ -71,7 +73,7 @@ func serveKeys() []serveKey {
 
 // given are the flags that were given.
 func (f *serveFlags) given() map[string]string {
-	given := map[string]string{}
+	given := map[string]string{"labels": strings.Join(f.labels, ",")}
 	for key, value := range f.keys {
 		given[key] = *value
 	}

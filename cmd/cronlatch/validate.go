@@ -90,7 +90,7 @@ func (a *app) showGoodFiles(loaded []*configs.Config) error {
 	if err := output.Write(a.answer(output.Table), output.List[*jobs.Job]{Items: all, Columns: jobColumns(a.Now())}); err != nil {
 		return err
 	}
-	a.say("%s: valid, %s", strings.Join(names, ", "), counted(len(all), "job"))
+	a.say("%s: valid, %s", strings.Join(names, ", "), countedJobs(all))
 	return nil
 }
 
@@ -111,6 +111,9 @@ func jobColumns(now time.Time) []output.Column[*jobs.Job] {
 }
 
 func scheduleText(j *jobs.Job) string {
+	if len(j.After) > 0 {
+		return chainText(j)
+	}
 	if j.Schedule == nil {
 		return "by hand"
 	}
@@ -135,6 +138,8 @@ func nextText(j *jobs.Job, now time.Time) string {
 	switch next := nextRun(j, now); {
 	case !j.Enabled:
 		return "disabled"
+	case len(j.After) > 0:
+		return ""
 	case j.Schedule == nil:
 		return "`cronlatch run " + j.Name + "`"
 	case next == nil:
@@ -144,7 +149,7 @@ func nextText(j *jobs.Job, now time.Time) string {
 	}
 }
 
-// nextRun is nil when the schedule never fires again, and for jobs that only run by hand or not at all.
+// nextRun is nil when the schedule never fires again, and for jobs that run after others, only by hand, or not at all.
 func nextRun(j *jobs.Job, now time.Time) *time.Time {
 	if !j.Enabled || j.Schedule == nil {
 		return nil

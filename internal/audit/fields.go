@@ -32,6 +32,9 @@ const (
 	ConfigReject     Action = "config.reject"
 	JobDefine        Action = "job.define" // a job is new, or its definition changed
 	JobRemove        Action = "job.remove"
+	JobPause         Action = "job.pause" // a row of the database only: who pauses is no daemon
+	JobResume        Action = "job.resume"
+	JobOverdue       Action = "job.overdue" // no success for longer than max_age
 	ReplicaJoin      Action = "replica.join"
 	ReplicaDrain     Action = "replica.drain"
 	ReplicaLeave     Action = "replica.leave"

@@ -211,7 +211,7 @@ func (d *Daemon) schedulerOptions(db *database.DB, keeper *locking.Keeper, sup *
 	c := d.o.Config
 	return scheduler.Options{
 		DB: db.Main, Keeper: keeper, Start: d.starter(sup),
-		Replica: d.o.Replica, Host: host, PID: os.Getpid(), Nonce: nonce(), Version: d.o.Version,
+		Replica: d.o.Replica, Host: host, PID: os.Getpid(), Nonce: nonce(), Version: d.o.Version, Labels: c.Labels,
 		Capacity: c.Capacity, TTL: c.Lock.TTL, Grace: c.Lock.TakeoverGrace, DrainTimeout: c.DrainTimeout,
 		Check: db.CheckFile, Log: d.o.Log, Audit: d.o.Audit, Boot: boottime.Now, Wall: func() time.Time { return time.Now().Add(failpoint.WallOffset()) },
 	}

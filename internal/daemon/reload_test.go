@@ -156,7 +156,7 @@ func TestEveryKeyIsNamed(t *testing.T) {
 	differing(old, next, "", func(key string) { keys = append(keys, key) })
 	assert.Subset(t, keys, []string{
 		"listen", "database.url", "auth", "auth.tokens", "auth.token_file", "tls.cert", "tls.key", "behind_proxy", "allowed_hosts",
-		"lock.ttl", "lock.takeover_grace", "lock.keep_for", "capacity", "drain_timeout", "log.level", "log.format",
+		"lock.ttl", "lock.takeover_grace", "lock.keep_for", "labels", "capacity", "drain_timeout", "log.level", "log.format",
 	})
 	for _, key := range keys {
 		assert.True(t, strings.Contains(string(reference), "`"+key+"`"), key) //nolint:testifylint // the page is long

@@ -173,7 +173,7 @@ func TestContractServerGivesUpBeforeTheClient(t *testing.T) {
 	settings := func(db *sql.DB) (s [6]string) {
 		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT current_setting('statement_timeout'),
 			current_setting('lock_timeout'), current_setting('client_connection_check_interval'), split_part(current_setting('DateStyle'), ',', 1),
-			current_setting('default_transaction_isolation'), current_setting('application_name')`).
+			current_setting('transaction_isolation'), current_setting('application_name')`).
 			Scan(&s[0], &s[1], &s[2], &s[3], &s[4], &s[5]))
 		return s
 	}

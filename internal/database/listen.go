@@ -56,7 +56,7 @@ func (l *Listener) Close() {
 
 func onDriver(own *sql.Conn, f func(c *conn) error) error {
 	return own.Raw(func(raw any) error {
-		c, ok := raw.(*conn)
+		c, ok := unwatched(raw).(*conn)
 		if !ok {
 			return fmt.Errorf("listening on a %T: %w", raw, errors.ErrUnsupported)
 		}

@@ -96,7 +96,7 @@ func openPostgres(t Target, o Options) (*DB, error) {
 	}
 	db := &DB{Kind: Postgres, Target: t}
 	pool := func(conns int, limit time.Duration) *bun.DB {
-		db := sql.OpenDB(&connector{target: t.pg, app: app, limit: limit, pooled: db.meetPooler(o.Logger)})
+		db := sql.OpenDB(watched(&connector{target: t.pg, app: app, limit: limit, pooled: db.meetPooler(o.Logger)}))
 		db.SetMaxOpenConns(conns)
 		db.SetMaxIdleConns(conns)
 		db.SetConnMaxLifetime(connLifetime)
@@ -123,7 +123,7 @@ func (db *DB) Pooled() bool { return db.pooled.Load() }
 func openSQLite(t Target) *DB {
 	file := &sqliteFile{path: t.Path}
 	pool := func() *bun.DB {
-		db := sql.OpenDB(file)
+		db := sql.OpenDB(watched(file))
 		db.SetMaxOpenConns(1) // SQLite has one writer; a second connection would only wait in busy_timeout
 		db.SetMaxIdleConns(1)
 		return bun.NewDB(db, sqliteDialect{sqlitedialect.New()})

@@ -5,13 +5,14 @@ import (
 	"database/sql/driver"
 )
 
-// PrepareContext implements driver.ConnPrepareContext. Behind a pooler nothing is prepared: the next transaction may
-// meet another server process, which does not know the statement.
+// PrepareContext implements driver.ConnPrepareContext. Behind a pooler nothing is prepared outside a transaction: the next one
+// may meet another server process, which does not know the statement. In a transaction the server process is ours until its
+// end, and the statement must be closed by then: it stays with the process, and the next one of its name is refused.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := checkText(query, nil); err != nil {
 		return nil, err
 	}
-	if c.settings != "" {
+	if c.settings != "" && c.wire.in.status == 'I' {
 		return &textStmt{conn: c, query: query}, nil
 	}
 	if err := c.begin(ctx); err != nil {

@@ -1,17 +1,26 @@
 //go:build !failpoints
 
-// Package failpoint marks the places where tests stop or kill a daemon: between claim and start, before a commit, and
-// so on. In a normal build Hit does nothing and the compiler removes it; `go build -tags failpoints` makes the build
-// that the fleet tests use.
+// Package failpoint marks the places where tests stop or kill a daemon: between claim and start, before and after each
+// statement of the scheduler's transactions, and so on. In a normal build nothing here does anything and the compiler
+// removes it; `go build -tags failpoints` makes the build that the fleet tests use.
 package failpoint
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Enabled reports whether this build can be made to fail on purpose.
 const Enabled = false
 
 // Hit is called at the place with the given name.
 func Hit(string) {}
+
+// Statements makes the statements of a table known: a struct whose string fields are SQL texts.
+func Statements(any) {}
+
+// Step marks the context of a transaction with the name of the function that begins it: the caller of Step's caller.
+func Step(ctx context.Context) context.Context { return ctx }
 
 // WallOffset is how far this replica's wall clock is moved for a test.
 func WallOffset() time.Duration { return 0 }

@@ -5,7 +5,9 @@ package failpoint
 
 import (
 	"os"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -13,11 +15,21 @@ import (
 // Enabled reports whether this build can be made to fail on purpose.
 const Enabled = true
 
+//nolint:gochecknoglobals // places have no state of their own, and the process is what is stopped
+var passed atomic.Int64 // how often this process came by the place that it was told
+
 // Hit obeys CRONLATCH_FAILPOINT="name=stop" (SIGSTOP to the own process) or "name=kill" (SIGKILL), once: the file named
 // by CRONLATCH_FAILPOINT_MARK must not exist and is created first, so that a test sees that the place was reached.
+// "name#3=kill" means the third time. The names of all places go to the file CRONLATCH_FAILPOINT_RECORD, a line for each
+// time.
 func Hit(name string) {
+	note(name)
 	want, action, ok := strings.Cut(os.Getenv("CRONLATCH_FAILPOINT"), "=")
+	want, nth, _ := strings.Cut(want, "#")
 	if !ok || want != name {
+		return
+	}
+	if n, _ := strconv.ParseInt(nth, 10, 64); passed.Add(1) < n {
 		return
 	}
 	f, err := os.OpenFile(os.Getenv("CRONLATCH_FAILPOINT_MARK"), os.O_CREATE|os.O_EXCL, 0o600)
@@ -35,6 +47,20 @@ func Hit(name string) {
 		for stopped := time.Now(); time.Since(stopped) < 50*time.Millisecond; {
 		}
 	}
+}
+
+// note appends a line to the record.
+func note(line string) {
+	path := os.Getenv("CRONLATCH_FAILPOINT_RECORD")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(line + "\n") // a record with a hole fails the test that reads it
+	_ = f.Close()
 }
 
 // WallOffset is CRONLATCH_WALL_OFFSET, a Go duration.

@@ -38,6 +38,20 @@ func EmptyPostgresURL(tb testing.TB) string {
 	return create(tb, func(context.Context, *bun.DB) (string, error) { return "template0", nil })
 }
 
+// PostgresCopy is PostgresURL with what is in another database of this package, whose sessions it ends.
+func PostgresCopy(tb testing.TB, of string) string {
+	tb.Helper()
+	return create(tb, func(ctx context.Context, db *bun.DB) (string, error) {
+		u, err := url.Parse(of)
+		if err != nil {
+			return "", err
+		}
+		source := strings.TrimPrefix(u.Path, "/")
+		_, err = db.ExecContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ?`, source)
+		return source, err
+	})
+}
+
 // ServerURL is the server for tests: the database postgres, as a superuser.
 func ServerURL(tb testing.TB) string {
 	tb.Helper()

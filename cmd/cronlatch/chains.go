@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/jobs"
+)
+
+// afterView is a job that another one comes after, as commands print it.
+type afterView struct {
+	Job string `json:"job"`
+	On  string `json:"on"`
+}
+
+func viewAfter(j *jobs.Job) []afterView {
+	views := make([]afterView, len(j.After))
+	for i, a := range j.After {
+		views[i] = afterView{a.Job, string(a.On)}
+	}
+	return views
+}
+
+// chainText says what a job comes after: "after extract (success), clean (always)", "on failure of backup:db".
+func chainText(j *jobs.Job) string {
+	if j.HookOf != "" {
+		return fmt.Sprintf("on %s of %s", j.After[0].On, j.HookOf)
+	}
+	ends := make([]string, len(j.After))
+	for i, a := range j.After {
+		ends[i] = fmt.Sprintf("%s (%s)", a.Job, a.On)
+	}
+	return "after " + strings.Join(ends, ", ")
+}
+
+// noScheduleOfItsOwn names the job at the head of the chain.
+func noScheduleOfItsOwn(config *configs.Config, j *jobs.Job) error {
+	head := j
+	for head != nil && len(head.After) > 0 {
+		head, _ = config.Job(head.After[0].Job) // a chain has an end, and every job in it is known, or nothing was loaded
+	}
+	sentence := fail(exitFailure, "the job %q has no schedule: it runs %s", j.Name, chainText(j))
+	if head.Schedule == nil {
+		return sentence.withHint("`cronlatch run %s` runs %s by hand", head.Name, head.Name)
+	}
+	return sentence.withHint("`cronlatch next %s` shows when that one fires", head.Name)
+}
+
+// countedJobs counts jobs, and their hooks beside them.
+func countedJobs(all []*jobs.Job) string {
+	hooks := 0
+	for _, j := range all {
+		if j.HookOf != "" {
+			hooks++
+		}
+	}
+	text := counted(len(all)-hooks, "job")
+	if hooks > 0 {
+		text += " and " + counted(hooks, "hook")
+	}
+	return text
+}
