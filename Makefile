@@ -4,6 +4,14 @@ WITHPG := go run ./internal/pgserver/withpg --
 BENCHTIME ?= 1s
 FUZZTIME ?= 30s
 STORM ?= 60s
+SOAK ?= 5m
+
+# Fleets whose daemons have the race detector. Everything of a fleet runs in processes of its own, so the package's other
+# tests would see nothing with it that they do not see without.
+RACING := ^(TestRetry|TestReplace|TestLimit|TestChains|TestReloads|TestDrain)
+# The first counts the server's processes, and a pooler has its own number of them. The others take long, and ask nothing of a
+# pooler that the rest does not ask.
+UNPOOLED := ^(TestPostgresIsLinearizable|TestKilledAtEveryStatement|TestSoak|TestTenHours|TestThreeDays)
 
 .DEFAULT_GOAL := help
 
@@ -26,15 +34,15 @@ test: ## run all tests beside a private PostgreSQL server, installed first where
 	$(WITHPG) go test -shuffle=on -timeout 20m ./...
 
 .PHONY: race
-race: ## run all tests with the race detector
+race: ## run the tests with the race detector, and a few fleets whose daemons have it
 	scripts/test-deps race
-	$(WITHPG) go test -race -shuffle=on -timeout 30m ./...
+	$(WITHPG) go test -race -shuffle=on -timeout 30m $$(go list ./... | grep -v /internal/fleet$$)
+	CRONLATCH_FLEET_RACE=1 $(WITHPG) go test -shuffle=on -run '$(RACING)' -timeout 30m ./internal/fleet
 
-# The test left out counts the server's processes, and a pooler has its own number of them.
 .PHONY: test-pooler
 test-pooler: ## run the tests that use PostgreSQL through PgBouncer in transaction mode
 	scripts/test-deps
-	go run ./internal/pgserver/withpg -bouncer -- go test -count=1 -shuffle=on -skip '^TestPostgresIsLinearizable$$' -timeout 20m $$(scripts/postgres-packages)
+	go run ./internal/pgserver/withpg -bouncer -- go test -count=1 -shuffle=on -skip '$(UNPOOLED)' -timeout 20m $$(scripts/postgres-packages)
 
 .PHONY: test-time-zones
 test-time-zones: ## run the tests that deal with the database's times in four time zones
@@ -60,6 +68,21 @@ fuzz: ## fuzz everything that parses, one target after another (FUZZTIME=30s)
 check-blackhole-100: ## cut 100 lock holders off from the database: each must stop before a rival may start
 	scripts/test-deps
 	CRONLATCH_FLEET_BLACKHOLES=100 $(WITHPG) go test -count=1 -v -run '^TestBlackHoledHolders$$' -timeout 30m ./internal/fleet
+
+.PHONY: check-reloads
+check-reloads: ## reload two daemons every half a second for a minute: no occurrence is lost or doubled
+	scripts/test-deps
+	CRONLATCH_FLEET_RELOADS=1m $(WITHPG) go test -count=1 -v -run '^TestReloadsLoseNothing$$' -timeout 30m ./internal/fleet
+
+.PHONY: soak
+soak: ## kill one of three replicas after the other under five runs a second, and see each occurrence run (SOAK=5m)
+	scripts/test-deps
+	CRONLATCH_FLEET_SOAK=$(SOAK) $(WITHPG) go test -count=1 -v -run '^TestSoak$$' -timeout 60m ./internal/fleet
+
+.PHONY: check-statements
+check-statements: ## kill a daemon at the first three executions of each statement of the scheduler
+	scripts/test-deps
+	CRONLATCH_FLEET_STATEMENTS=3 $(WITHPG) go test -count=1 -v -run '^TestKilledAtEveryStatement$$' -timeout 30m ./internal/fleet
 
 .PHONY: check-calendar
 check-calendar: ## compare 60 windows in every zone with a naive scan of the calendar

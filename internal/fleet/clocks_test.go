@@ -27,7 +27,7 @@ func TestReplicaClocksApart(t *testing.T) {
 		h := f.Rest()
 		require.NoError(t, check.Calendar(h.Runs, schedules(list), w))
 		require.NoError(t, check.NotRun(h.Runs, locking.DefaultTTL))
-		mostly(t, h.Runs, 50)
+		mostly(t, h.Runs)
 		for name, n := range check.PerReplica(h.Runs) {
 			assert.Positive(t, n, name)
 		}

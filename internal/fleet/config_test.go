@@ -13,10 +13,12 @@ type Job struct {
 	Schedule  string   // six fields; empty runs by hand only
 	Args      []string // of the recorder
 	Command   []string // in its place
+	Work      string   // in place of both: a line of YAML with http or sql
 	Resource  string
 	Overlap   string
 	OnLost    string
 	KillAfter time.Duration // 0 is 1s
+	Keys      []string      // further lines of YAML
 }
 
 // Settings are what a test says about the daemons and their jobs.
@@ -24,6 +26,7 @@ type Settings struct {
 	TTL      time.Duration // 0 is the daemon's default
 	Drain    time.Duration // 0 is 5s
 	Capacity int           // 0 is the daemon's default
+	Top      []string      // further lines of YAML, at the top of the file
 	Jobs     []Job
 }
 
@@ -39,19 +42,29 @@ func (s Settings) yaml(f *Fleet) string {
 		line("capacity: %d", s.Capacity)
 	}
 	line("drain_timeout: %s", orElse(s.Drain, 5*time.Second))
+	for _, top := range s.Top {
+		line("%s", top)
+	}
 	line("jobs:")
 	for _, j := range s.Jobs {
 		line("  %q:", j.Name)
 		if j.Schedule != "" {
 			line("    seconds: true\n    schedule: %q", j.Schedule)
 		}
-		line("    command: %s", flow(j.command(f)))
-		line("    env: {FLEET_DIR: %q, %s: %q, FLEET_JOB: \"yes\"}", f.dir, markName, f.mark)
-		line("    kill_after: %s", orElse(j.KillAfter, time.Second))
+		if j.Work != "" {
+			line("    %s", j.Work)
+		} else {
+			line("    command: %s", flow(j.command(f)))
+			line("    env: {FLEET_DIR: %q, %s: %q, FLEET_JOB: \"yes\"}", f.dir, markName, f.mark)
+			line("    kill_after: %s", orElse(j.KillAfter, time.Second))
+		}
 		for key, value := range map[string]string{"resource": j.Resource, "overlap": j.Overlap, "on_lost": j.OnLost} {
 			if value != "" {
 				line("    %s: %q", key, value)
 			}
+		}
+		for _, key := range j.Keys {
+			line("    %s", key)
 		}
 	}
 	return b.String()

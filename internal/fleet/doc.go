@@ -15,6 +15,8 @@
 // Failure handling: when a test fails, the logs of its daemons and the end of its ledger are in its output.
 //
 // How to test: beside a PostgreSQL server, which `make test` starts: go test ./internal/fleet/... ; 100 black-holed
-// holders in place of 20: CRONLATCH_FLEET_BLACKHOLES=100 go test -run BlackHoledHolders ./internal/fleet. With
+// holders in place of 20: CRONLATCH_FLEET_BLACKHOLES=100 go test -run BlackHoledHolders ./internal/fleet; the
+// soak for five minutes in place of 20 s: CRONLATCH_FLEET_SOAK=5m; reloads for a minute: CRONLATCH_FLEET_RELOADS=1m; a daemon
+// killed before and after the first three executions of each statement: CRONLATCH_FLEET_STATEMENTS=3. With
 // CRONLATCH_FLEET_RACE=1 the daemons are built with the race detector. The tests need /proc, so they run on Linux.
 package fleet

