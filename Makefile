@@ -31,7 +31,7 @@ run: build ## start a daemon with two example jobs on an embedded SQLite databas
 .PHONY: test
 test: ## run all tests beside a private PostgreSQL server, installed first where it is missing
 	scripts/test-deps
-	$(WITHPG) go test -shuffle=on -timeout 20m ./...
+	$(WITHPG) go test -shuffle=on -timeout 40m ./...
 
 .PHONY: race
 race: ## run the tests with the race detector, and a few fleets whose daemons have it
@@ -42,7 +42,7 @@ race: ## run the tests with the race detector, and a few fleets whose daemons ha
 .PHONY: test-pooler
 test-pooler: ## run the tests that use PostgreSQL through PgBouncer in transaction mode
 	scripts/test-deps
-	go run ./internal/pgserver/withpg -bouncer -- go test -count=1 -shuffle=on -skip '$(UNPOOLED)' -timeout 20m $$(scripts/postgres-packages)
+	go run ./internal/pgserver/withpg -bouncer -- go test -count=1 -shuffle=on -skip '$(UNPOOLED)' -timeout 40m $$(scripts/postgres-packages)
 
 .PHONY: test-time-zones
 test-time-zones: ## run the tests that deal with the database's times in four time zones
