@@ -20,7 +20,7 @@ import (
 )
 
 // onTime is how late a run may be on a busy machine without being late because of the outage.
-const onTime = 5 * time.Second
+const onTime = 10 * time.Second
 
 // outageFacts are what a row says about the outage that it belongs to.
 type outageFacts struct {
@@ -109,7 +109,7 @@ func TestTenHoursWithoutReplicas(t *testing.T) {
 			},
 		})
 		position := next.Add(-time.Minute - away)
-		until(t, "the next occurrence has run", patience+time.Minute, func() bool {
+		until(t, "the next occurrence has run", patience+2*time.Minute, func() bool {
 			return slices.ContainsFunc(f.Runs(), func(r jobs.Run) bool {
 				return r.Trigger == jobs.TriggerSchedule && r.Outcome == jobs.OutcomeSucceeded
 			})
@@ -123,13 +123,25 @@ func TestTenHoursWithoutReplicas(t *testing.T) {
 			missedInOutage(t, &runs[i], position, next)
 		}
 		caughtUp(t, runs[instants-most:instants])
-		normal := runs[instants]
-		assert.True(t, next.Equal(normal.ScheduledAt), describe(&normal))
-		assert.Equal(t, jobs.OutcomeSucceeded, normal.Outcome, describe(&normal))
-		assert.Less(t, normal.StartedAt.Sub(next), onTime)
-		last := runs[instants-1].FinishedAt.Sub(runs[instants-most].StartedAt.UTC())
-		t.Logf("%d missed, %d caught up in %s, by replica: %v", instants-most, most, last, check.PerReplica(h.Runs))
+		last := runs[instants-1].FinishedAt
+		assert.True(t, next.Equal(runs[instants].ScheduledAt), describe(&runs[instants]))
+		onTimeAfter(t, runs[instants:], *last)
+		t.Logf("%d missed, %d caught up in %s, by replica: %v", instants-most, most, last.Sub(*runs[instants-most].StartedAt), check.PerReplica(h.Runs))
 	})
+}
+
+// onTimeAfter: the first occurrence after what was caught up has run on time. On a machine so slow that an earlier one fell due
+// before that, it was skipped by overlap.
+func onTimeAfter(t *testing.T, runs []jobs.Run, caughtUp time.Time) {
+	t.Helper()
+	first := slices.IndexFunc(runs, func(r jobs.Run) bool { return r.ScheduledAt.After(caughtUp) })
+	require.NotEqual(t, -1, first)
+	for i := range runs[:first] {
+		assert.Equal(t, jobs.ReasonOverlap, runs[i].Reason, describe(&runs[i]))
+	}
+	normal := &runs[first]
+	require.Equal(t, jobs.OutcomeSucceeded, normal.Outcome, describe(normal))
+	assert.Less(t, normal.StartedAt.Sub(normal.ScheduledAt), onTime, describe(normal))
 }
 
 func missedInOutage(t *testing.T, r *jobs.Run, position, next time.Time) {
