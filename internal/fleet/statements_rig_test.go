@@ -24,7 +24,7 @@ const everyOther = "*/2 * * * * *"
 // long the job takes that is running when the wreck is made.
 func statementSettings(crashed string) Settings {
 	return Settings{TTL: faultTTL, Top: []string{"limits: {db: 1}"}, Jobs: []Job{
-		{Name: "tick", Schedule: everySecond, Keys: []string{"max_age: 1s"}},
+		{Name: "tick", Schedule: everySecond},
 		{Name: "slow", Schedule: everySecond, Args: []string{"-for", "1500ms"}},
 		{
 			Name: "again", Schedule: everyOther, Command: script(`test "$CRONLATCH_ATTEMPT" -ge 2`),
@@ -36,7 +36,9 @@ func statementSettings(crashed string) Settings {
 		{Name: "crashed", Args: []string{"-for", crashed}, OnLost: "retry"},
 		{Name: "then", Overlap: "allow", Keys: []string{"after: {job: tick, on: always}"}},
 		{Name: "both", Overlap: "allow", Keys: []string{"after: [{job: again, on: always}, {job: limited, on: always}]"}},
-		{Name: given, Schedule: everyOther, Command: []string{"/bin/sh", "-c", "sleep 0.5; exit 9"}},
+		{ // it never succeeds, so that the first look of every daemon finds it overdue
+			Name: given, Schedule: everyOther, Command: []string{"/bin/sh", "-c", "sleep 0.5; exit 9"}, Keys: []string{"max_age: 1s"},
+		},
 	}}
 }
 

@@ -25,8 +25,9 @@ const statementsEnv = "CRONLATCH_FLEET_STATEMENTS"
 // killsAtOnce is how many fleets of one database are killed at a time. Most of the time they wait for locks to expire.
 const killsAtOnce = 8
 
-// reached is how long a daemon has for coming to the point where it is killed.
-const reached = 30 * time.Second
+// reached is how long a daemon has for coming to the point where it is killed: longer than the minute between two looks for
+// overdue jobs, and everything else is done more often.
+const reached = 90 * time.Second
 
 // P1, P2, P5, P6: a daemon is killed before and after every statement of the scheduler, BEGIN and COMMIT included. At once
 // the database shows the state before or after a whole step (whole); after another daemon has worked for a moment, the
