@@ -144,7 +144,8 @@ func (r *Run) another(why Trigger, due time.Time) NewRun {
 	n := NewRun{
 		Job: r.Job, Occurrence: r.Occurrence, Attempt: r.Attempt + 1, Trigger: why, RequestedBy: r.RequestedBy,
 		Resource: r.Resource, Overlap: RuleWait, OnLost: r.OnLost, MaxAttempts: r.MaxAttempts, Retry: r.Retry,
-		OncePer: r.OncePer, Limits: r.Limits, OnlyOn: r.OnlyOn, Period: r.Period, Follow: r.Follow, Follows: r.Follows, State: StatePending, ScheduledAt: r.ScheduledAt, DueAt: due,
+		OncePer: r.OncePer, Limits: r.Limits, OnlyOn: r.OnlyOn, Period: r.Period, Follow: r.Follow, Follows: r.Follows,
+		State: StatePending, ScheduledAt: r.ScheduledAt, DueAt: due,
 	}
 	if r.Overlap == RuleAllow {
 		n.Overlap = RuleAllow
