@@ -11,13 +11,10 @@ import (
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
-// defaults is the draft that every job starts from.
-func (r *reader) defaults(n *node) jobDraft {
-	var d jobDraft
-	setDefaults(jobFields(), &d)
+// defaults is the draft that the jobs of a file start from: those of the file that includes it, and its own.
+func (r *reader) defaults(n *node, d jobDraft) jobDraft {
 	if n != nil {
-		shared := slices.DeleteFunc(jobFields(), func(f field[jobDraft]) bool { return !f.shared })
-		table[jobDraft]{fields: shared, where: " in defaults", hint: defaultsHint}.read(r, n, &d)
+		table[jobDraft]{fields: sharedFields(), where: " in defaults", hint: defaultsHint}.read(r, n, &d)
 	}
 	return d
 }
@@ -50,8 +47,12 @@ func (r *reader) drafts(n *node, defaults jobDraft) []*jobDraft {
 		}.read(r, p.value, &draft)
 		drafts = append(append(drafts, &draft), r.hooks(&draft, p.value, plain)...)
 	}
-	slices.SortFunc(drafts, func(a, b *jobDraft) int { return cmp.Compare(a.name, b.name) })
+	sortDrafts(drafts)
 	return drafts
+}
+
+func sortDrafts(drafts []*jobDraft) {
+	slices.SortStableFunc(drafts, func(a, b *jobDraft) int { return cmp.Compare(a.name, b.name) })
 }
 
 // checkJobName is false for a name that a hook would have.

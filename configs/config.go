@@ -15,6 +15,10 @@ type Config struct {
 	Path string // as it was given to Load
 	Dir  string // the directory of the file: where jobs run, and where relative paths start; absolute after Load
 
+	// Include is what this file and those that it includes include, as patterns of package filepath that start where Path
+	// starts. Who follows the file follows them as well.
+	Include []string
+
 	Version      int
 	Database     Database
 	Listen       string // host:port, or "unix:" and a path

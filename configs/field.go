@@ -12,6 +12,7 @@ type field[T any] struct {
 	env      string // the environment variable with the same meaning; "" when there is none
 	shared   bool   // a job's key that defaults: may set too
 	required bool
+	unless   string // another key that makes a required one optional
 	doc      string // one sentence for the reference page
 	bind     func(*T) sink
 }
@@ -20,6 +21,8 @@ type field[T any] struct {
 type sink interface {
 	// read stores the node's value, or reports why it cannot. name is the key as messages call it.
 	read(r *reader, n *node, name string)
+	// schema is what it takes, without descriptions: a new one with every call.
+	schema() *schema
 }
 
 // table reads one map.
@@ -98,7 +101,7 @@ func (t table[T]) read(r *reader, n *node, into *T) present {
 		}
 	}
 	for _, f := range t.fields {
-		if f.required && !found.has(f.key) {
+		if f.required && !found.has(f.key) && !found.has(f.unless) {
 			wayOut := f.wayOut(into)
 			if _, ok := f.bind(into).(interface{ empty() string }); !ok {
 				wayOut = "add it"

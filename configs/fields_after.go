@@ -97,19 +97,16 @@ func (d *jobDraft) chainOf(job *jobs.Job) {
 	}
 }
 
-// link checks how the jobs come after each other. named is the map of the jobs in the file, with those that are faulty.
-func (r *reader) link(named *node, drafts []*jobDraft, all []*jobs.Job) {
+// link checks how the jobs come after each other. names are those of the jobs in the files, with the faulty ones.
+func (r *reader) link(names []string, drafts []*jobDraft, all []*jobs.Job) {
 	wrong := len(r.problems)+r.dropped > 0
 	var faults jobs.LinkErrors
 	if !errors.As(jobs.Link(all), &faults) {
 		return
 	}
-	l := linkReport{reader: r, drafts: make(map[string]*jobDraft, len(drafts))}
+	l := linkReport{reader: r, names: names, drafts: make(map[string]*jobDraft, len(drafts))}
 	for _, d := range drafts {
 		l.drafts[d.name] = d
-	}
-	for _, p := range named.pairs {
-		l.names = append(l.names, p.key.text)
 	}
 	for _, fault := range faults {
 		// A faulty definition may have lost what the others would meet by.
@@ -124,7 +121,7 @@ type linkReport struct {
 	*reader
 
 	drafts map[string]*jobDraft
-	names  []string // of the jobs in the file
+	names  []string // of the jobs in the files
 	hints  int
 }
 

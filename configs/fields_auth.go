@@ -26,11 +26,11 @@ func tokenFields() []field[Token] {
 	return []field[Token]{
 		{
 			key: "id", required: true, doc: "The name of its bearer: 1 to 32 characters of a-z, 0-9 and -.",
-			bind: func(t *Token) sink { return text{into: &t.ID, check: checkTokenID} },
+			bind: func(t *Token) sink { return text{into: &t.ID, check: checkTokenID, like: tokenID.String()} },
 		},
 		{
 			key: "sha256", required: true, doc: "The SHA-256 of the token, in hex. The token itself is not written here.",
-			bind: func(t *Token) sink { return text{into: &t.SHA256, check: checkTokenHash} },
+			bind: func(t *Token) sink { return text{into: &t.SHA256, check: checkTokenHash, like: tokenHash.String()} },
 		},
 		{
 			key: "role", required: true, doc: "viewer reads; locker takes and reads locks; operator reads, triggers and pauses; admin may do everything.",

@@ -16,12 +16,15 @@ type daemonDraft struct {
 	jobs      *node
 	calendars *node
 	limits    map[string]int
-	databases map[string]Database // of sql jobs
+
+	include      []string
+	includeNodes []*node
+	databases    map[string]Database // of sql jobs
 }
 
 // daemonFields is the table of the keys at the top of the file.
 func daemonFields() []field[daemonDraft] {
-	return slices.Concat(stateFields(), listenerFields(), limitFields(), labelFields(), targetFields(), workFields())
+	return slices.Concat(stateFields(), listenerFields(), limitFields(), labelFields(), targetFields(), workFields(), includeFields())
 }
 
 func stateFields() []field[daemonDraft] {
@@ -59,15 +62,17 @@ func workFields() []field[daemonDraft] {
 		},
 		{
 			key: "defaults", doc: "Values for every job that does not set the key itself; env is added to the job's.",
-			bind: func(d *daemonDraft) sink { return deferred{&d.defaults, `{timezone: "Europe/Berlin"}`} },
+			bind: func(d *daemonDraft) sink { return deferred{&d.defaults, `{timezone: "Europe/Berlin"}`, defaultsSchema} },
 		},
 		{
 			key: "calendars", doc: "Named sets of dates that jobs exclude or include.",
-			bind: func(d *daemonDraft) sink { return deferred{&d.calendars, "{de: {weekdays: [sat, sun]}}"} },
+			bind: func(d *daemonDraft) sink {
+				return deferred{&d.calendars, "{de: {weekdays: [sat, sun]}}", calendarsSchema}
+			},
 		},
 		{
-			key: "jobs", required: true, doc: "The jobs by name; {} makes the daemon a lock service.",
-			bind: func(d *daemonDraft) sink { return deferred{&d.jobs, `{backup: {run: "./backup.sh"}}`} },
+			key: "jobs", required: true, unless: "include", doc: "The jobs by name; {} makes the daemon a lock service.",
+			bind: func(d *daemonDraft) sink { return deferred{&d.jobs, `{backup: {run: "./backup.sh"}}`, jobsSchema} },
 		},
 	}
 }
@@ -75,7 +80,7 @@ func workFields() []field[daemonDraft] {
 func databaseFields() []field[Database] {
 	return []field[Database]{{
 		key: "url", doc: "postgres://user@host/name or sqlite:path; DATABASE_URL goes before it.",
-		bind: func(d *Database) sink { return text{into: &d.URL, check: checkDatabaseURL} },
+		bind: func(d *Database) sink { return text{into: &d.URL, check: checkDatabaseURL, like: databaseURLPattern} },
 	}}
 }
 
@@ -114,7 +119,7 @@ func logFields() []field[Log] {
 }
 
 // laterDaemonKeys are keys that the documentation of later versions knows.
-func laterDaemonKeys() []string { return []string{"include", "history"} }
+func laterDaemonKeys() []string { return []string{"history"} }
 
 // daemonHint says more about an unknown key at the top of the file.
 func daemonHint(key, where string) string {
@@ -153,8 +158,9 @@ func (s formatVersion) read(r *reader, n *node, name string) {
 
 // deferred is a sink for a map that is read when everything else is known.
 type deferred struct {
-	into  **node
-	shape string
+	into    **node
+	shape   string
+	content func() *schema
 }
 
 func (deferred) empty() string { return "{}" }
@@ -166,6 +172,8 @@ func (s deferred) read(r *reader, n *node, name string) {
 	}
 	*s.into = n
 }
+
+const databaseURLPattern = "^(postgres://|postgresql://|sqlite:)"
 
 var errDatabaseURL = errors.New(`must start with "postgres://", "postgresql://" or "sqlite:"`)
 

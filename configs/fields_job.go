@@ -39,6 +39,11 @@ func jobFields() []field[jobDraft] {
 	return slices.Concat(scheduleFields(), chainFields(), commandFields(), policyFields(), onlyOnFields())
 }
 
+// sharedFields is the table of the keys in defaults.
+func sharedFields() []field[jobDraft] {
+	return slices.DeleteFunc(jobFields(), func(f field[jobDraft]) bool { return !f.shared })
+}
+
 // laterJobKeys are keys that the documentation of later versions knows.
 func laterJobKeys() []string {
 	return []string{

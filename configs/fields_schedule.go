@@ -14,6 +14,7 @@ type scheduleDraft struct {
 	timezone string
 	dst      jobs.DST
 	dayMatch jobs.DayMatch
+	dayNode  *node // of day_match; nil when nothing says it
 	seconds  bool
 	jitter   time.Duration
 
@@ -56,7 +57,7 @@ func scheduleFields() []field[jobDraft] {
 		{
 			key: "day_match", initial: string(jobs.DayMatchAny), shared: true, doc: "Whether a day must match any or all of two restricted day fields.",
 			bind: func(d *jobDraft) sink {
-				return choice[jobs.DayMatch]{into: &d.when.dayMatch, words: []jobs.DayMatch{jobs.DayMatchAny, jobs.DayMatchAll}}
+				return remembered{choice[jobs.DayMatch]{into: &d.when.dayMatch, words: []jobs.DayMatch{jobs.DayMatchAny, jobs.DayMatchAll}}, &d.when.dayNode}
 			},
 		},
 	}, boundsFields()...)

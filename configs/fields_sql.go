@@ -64,7 +64,7 @@ func targetFields() []field[daemonDraft] {
 func targetDatabaseFields() []field[Database] {
 	return []field[Database]{{
 		key: "url", required: true, doc: "postgres://user@host/name or sqlite:path.",
-		bind: func(d *Database) sink { return text{into: &d.URL, check: checkDatabaseURL} },
+		bind: func(d *Database) sink { return text{into: &d.URL, check: checkDatabaseURL, like: databaseURLPattern} },
 	}}
 }
 

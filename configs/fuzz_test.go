@@ -12,7 +12,7 @@ import (
 // FuzzParse looks for panics, and for reports that point outside the file.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(Sample))
-	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml"} {
+	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "testdata/lint/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(f, err)
 		for _, path := range paths {
@@ -22,9 +22,10 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := Parse("f", data, fixtureOptions())
+		config, content, err := read("f", ".", data, fixtureOptions())
 		if err == nil {
 			require.NotNil(t, config)
+			content.lint(lintNow())
 			return
 		}
 		var report *Errors

@@ -19,12 +19,25 @@ var update = flag.Bool("update", false, "write the expected reports of testdata/
 // canary is what a variable holds in every test; no report may show it.
 const canary = "hunter2-canary"
 
-// fixtureOptions is the world of the fixtures: three variables and two files.
+// fixtureOptions is the world of the fixtures: three variables, a few files, and those of testdata/jobs.d.
 func fixtureOptions() Options {
 	env := map[string]string{"SECRET": canary, "PORT": "8080", "WORD": "eighty"}
 	return Options{
 		Getenv: func(name string) string { return env[name] },
+		Glob: func(pattern string) ([]string, error) {
+			if filepath.Dir(pattern) != "jobs.d" {
+				return nil, nil
+			}
+			paths, err := filepath.Glob(filepath.Join("testdata", pattern))
+			for i, path := range paths {
+				paths[i] = strings.TrimPrefix(path, "testdata/")
+			}
+			return paths, err //nolint:wrapcheck // as the function that it stands for
+		},
 		ReadFile: func(path string) ([]byte, error) {
+			if filepath.Dir(path) == "jobs.d" {
+				return os.ReadFile(filepath.Join("testdata", path)) //nolint:wrapcheck // as above
+			}
 			switch filepath.Base(path) {
 			case "pg":
 				return []byte(canary + "\n"), nil
@@ -96,7 +109,7 @@ func checkReport(t *testing.T, data []byte, err error) {
 		assert.NotEmpty(t, p.Message)
 		assert.NotEmpty(t, p.Code)
 		assert.NotContains(t, p.Message, "\n")
-		if p.Line == 0 {
+		if p.Line == 0 || filepath.Dir(p.File) == "jobs.d" {
 			continue
 		}
 		require.LessOrEqual(t, p.Line, len(lines), p)
@@ -114,7 +127,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 	missing := map[string]bool{}
 	for _, code := range []string{
 		codeAlias, codeChoice, codeConflict, codeDatabase, codeDocuments, codeDuplicateKey, codeDuration, codeEmpty, codeEncoding, codeEnv,
-		codeFile, codeHost, codeHTTP, codeJobName, codeLabel, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSQL, codeSyntax, codeTemplate,
+		codeFile, codeHost, codeHTTP, codeInclude, codeJobName, codeLabel, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSQL, codeSyntax, codeTemplate,
 		codeTooLarge, codeType, codeUnknownKey, codeVariable, codeVersion, "schedule", "schedule-never",
 		"timezone",
 		"calendar", "window", "after", "after-cycle", "after-never",
@@ -122,7 +135,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 		missing[code] = true
 	}
 	for path, data := range fixtures(t, "bad", 50) {
-		_, err := Parse(path, data, fixtureOptions())
+		_, err := Parse(filepath.Base(path), data, fixtureOptions())
 		var report *Errors
 		require.ErrorAs(t, err, &report)
 		for _, p := range report.Problems {
@@ -135,7 +148,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 func TestGoodFiles(t *testing.T) {
 	t.Parallel()
 	for path, data := range fixtures(t, "good", 5) {
-		_, err := Parse(path, data, fixtureOptions())
+		_, err := Parse(filepath.Base(path), data, fixtureOptions())
 		assert.NoError(t, err, path)
 	}
 }

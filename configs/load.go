@@ -11,8 +11,9 @@ import (
 
 // Options is what loading takes from outside the file. The zero value reads the file alone: no variable is set.
 type Options struct {
-	Getenv   func(string) string          // for ${VAR} and for the CRONLATCH_* variables; nil: nothing is set
-	ReadFile func(string) ([]byte, error) // for the file itself and for ${file:...}; nil: the file system
+	Getenv   func(string) string            // for ${VAR} and for the CRONLATCH_* variables; nil: nothing is set
+	ReadFile func(string) ([]byte, error)   // for the file itself, for ${file:...} and for what it includes; nil: the file system
+	Glob     func(string) ([]string, error) // for patterns of include; nil: the file system
 
 	// Flags are values given on the command line, by key: "listen", "lock.ttl". They go before the environment, and it
 	// before the file. An empty value is not a flag. A problem is reported at --listen, --lock-ttl.
@@ -25,6 +26,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReadFile == nil {
 		o.ReadFile = readBounded
+	}
+	if o.Glob == nil {
+		o.Glob = filepath.Glob
 	}
 	return o
 }
@@ -62,53 +66,82 @@ func Parse(path string, data []byte, o Options) (*Config, error) {
 }
 
 func parse(path, dir string, data []byte, o Options) (*Config, error) {
+	c, _, err := read(path, dir, data, o)
+	return c, err
+}
+
+// read is parse, with what was read for those who look closer.
+func read(path, dir string, data []byte, o Options) (*Config, *content, error) {
 	f := findings{source: &source{name: path}}
 	text := f.screenBytes(data)
 	if !f.none() {
-		return nil, f.errors()
+		return nil, nil, f.errors()
 	}
 	root := f.parseTree(text)
 	if root == nil && !f.none() {
-		return nil, f.errors()
+		return nil, nil, f.errors()
 	}
 	r := &reader{findings: f, vars: variables{getenv: o.Getenv, readFile: o.ReadFile, dir: dir}}
-	config := r.config(root, o)
+	c := &content{reader: r}
+	c.config(root, o)
 	if !r.none() {
-		return nil, r.errors()
+		problems := r.errors()
+		problems.Include = c.draft.Include
+		return nil, nil, problems
 	}
+	config := c.draft.Config
 	config.Path, config.Dir = path, dir
-	return config, nil
+	return &config, c, nil
+}
+
+// content is a configuration as it was read.
+type content struct {
+	*reader
+
+	draft daemonDraft
+	jobs  []*jobDraft
+	names []string // of the jobs in all files, with the faulty ones; hooks have none of their own
 }
 
 // config reads the whole tree. Its result counts only when no problem was found.
-func (r *reader) config(root *node, o Options) *Config {
-	var d daemonDraft
-	setDefaults(daemonFields(), &d)
+func (c *content) config(root *node, o Options) {
+	d, r := &c.draft, c.reader
+	setDefaults(daemonFields(), d)
 	switch {
 	case root == nil || root.kind == kindNull:
 		r.addAt(place{1, 1, 1}, codeEmpty, `the file is empty; a file without jobs says "jobs: {}"`)
-		return nil
+		return
 	case root.kind != kindMap:
 		r.refuse(root, codeType, `the file must be a map with keys such as "jobs:", not %s`, root.describe())
-		return nil
+		return
 	}
-	at := table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, &d)
-	r.overlay(&d, o)
+	at := table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, d)
+	r.overlay(d, o)
 	r.checkTLS(&d.Config, at["tls"])
 	r.readCalendars(d.calendars)
 	r.databases = d.databases
-	defaults := r.defaults(d.defaults)
-	defaults.policies.limits = d.limits
+	var plain jobDraft
+	setDefaults(jobFields(), &plain)
+	plain.policies.limits = d.limits
+	in := &includer{reader: r, glob: o.Glob, read: map[string]bool{}, partial: at["include"] != nil && d.include == nil}
+	main := r.defaults(d.defaults, plain)
+	in.files = []jobsFile{{d.jobs, main}}
+	in.follow(d, main, []string{r.source.name})
+	d.Include = in.named
+	c.makeJobs(in.files)
+	if in.partial {
+		return // what jobs miss may be in the file that is missing
+	}
+	c.checkLimits(at["limits"], d.Jobs)
+	c.link(c.names, c.jobs, d.Jobs)
+}
+
+func (c *content) makeJobs(files []jobsFile) {
 	var definitions []definition
-	drafts := r.drafts(d.jobs, defaults)
-	for _, draft := range drafts {
-		job := r.build(draft)
-		d.Jobs, definitions = append(d.Jobs, job), append(definitions, draft.definition(job))
+	c.jobs, c.names = c.allDrafts(files)
+	for _, draft := range c.jobs {
+		job := c.build(draft)
+		c.draft.Jobs, definitions = append(c.draft.Jobs, job), append(definitions, draft.definition(job))
 	}
-	r.checkLimits(at["limits"], d.Jobs)
-	if d.jobs != nil {
-		r.link(d.jobs, drafts, d.Jobs)
-	}
-	d.Hash, d.JobHashes = hash(jobs.ZoneVersion, definitions), eachHash(definitions)
-	return &d.Config
+	c.draft.Hash, c.draft.JobHashes = hash(jobs.ZoneVersion, definitions), eachHash(definitions)
 }

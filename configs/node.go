@@ -22,9 +22,10 @@ type node struct {
 	items []*node // of a list
 	pairs []pair  // of a map, in order, each key once
 	at    place
-	block bool   // written as a block scalar
-	from  string // the name of the variable or flag that it came from; "" is the file
-	loose bool   // its type is not visible in how it is written: environment, flags, replaced variables
+	file  *source // nil for what is in no file
+	block bool    // written as a block scalar
+	from  string  // the name of the variable or flag that it came from; "" is the file
+	loose bool    // its type is not visible in how it is written: environment, flags, replaced variables
 }
 
 type pair struct {

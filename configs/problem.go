@@ -22,6 +22,7 @@ const (
 	codeFile         = "file"          // ${file:...} could not be read
 	codeHost         = "host"          // not the name of a host
 	codeHTTP         = "http"          // a request that cannot be made
+	codeInclude      = "include"       // a file that cannot be included
 	codeJobName      = "job-name"      // a name that could not be locked
 	codeLabel        = "label"         // not the name or the value of a label
 	codeListen       = "listen"        // not an address
@@ -50,23 +51,35 @@ type Problem struct {
 	Length  int    `json:"length,omitempty"`  // in characters, on this line
 	Message string `json:"message"`           // one line, without a final dot
 	Code    string `json:"code"`              // stable
+	Warning bool   `json:"warning,omitempty"` // the file can be loaded all the same
 	Snippet string `json:"snippet,omitempty"` // the line and the caret line, joined by a newline; "" when there is no line to show
 }
 
 // String is the problem's first line: position, message, code.
 func (p Problem) String() string {
-	if p.Line == 0 {
-		return fmt.Sprintf("%s: %s  [%s]", p.File, p.Message, p.Code)
+	message := p.Message
+	if p.Warning {
+		message = "warning: " + message
 	}
-	return fmt.Sprintf("%s:%d:%d: %s  [%s]", p.File, p.Line, p.Column, p.Message, p.Code)
+	if p.Line == 0 {
+		return fmt.Sprintf("%s: %s  [%s]", p.File, message, p.Code)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s  [%s]", p.File, p.Line, p.Column, message, p.Code)
 }
 
-// Errors is everything that is wrong with a configuration, sorted by position. It is never empty.
+// Errors is everything that is wrong with a configuration, sorted by position. It is never empty. Those that Check gives
+// beside a configuration are warnings.
 //
 //nolint:errname // it is several errors, and reads as configs.Errors
 type Errors struct {
 	Problems []Problem
-	more     int // problems beyond maxProblems
+	Include  []string // as in Config, as far as it could be read
+	more     int      // problems beyond maxProblems
+}
+
+// Add appends what was found in another file.
+func (e *Errors) Add(other *Errors) {
+	e.Problems, e.more = append(e.Problems, other.Problems...), e.more+other.more
 }
 
 // Error is the whole report as WriteText writes it, without the final newline.
@@ -85,6 +98,25 @@ func (e *Errors) Error() string {
 }
 
 func (e *Errors) summary() string {
+	warnings := 0
+	for _, p := range e.Problems {
+		if p.Warning {
+			warnings++
+		}
+	}
+	errs := len(e.Problems) - warnings
+	switch {
+	case errs == 0:
+		return e.total(warnings+e.more, "warning") + "."
+	case warnings == 0:
+		return e.total(errs+e.more, "error") + ". Nothing was loaded."
+	default:
+		return count(errs, "error") + " and " + e.total(warnings+e.more, "warning") + ". Nothing was loaded."
+	}
+}
+
+// total is a number of problems and where they are.
+func (e *Errors) total(n int, noun string) string {
 	files, others := map[string]bool{}, map[string]bool{}
 	for _, p := range e.Problems {
 		switch {
@@ -105,11 +137,11 @@ func (e *Errors) summary() string {
 			places = append(places, other)
 		}
 	}
-	total := count(len(e.Problems)+e.more, "error")
+	total := count(n, noun)
 	if e.more > 0 {
 		total += fmt.Sprintf(" (%d shown)", len(e.Problems))
 	}
-	return fmt.Sprintf("%s in %s. Nothing was loaded.", total, strings.Join(places, " and "))
+	return total + " in " + strings.Join(places, " and ")
 }
 
 func count(n int, noun string) string {
@@ -123,6 +155,7 @@ func count(n int, noun string) string {
 // problems than are worth sorting.
 type findings struct {
 	source   *source
+	included []*source
 	problems []Problem
 	dropped  int
 }
@@ -161,7 +194,20 @@ func (f *findings) errors() *Errors {
 	shown := min(len(problems), maxProblems)
 	report := &Errors{Problems: problems[:shown:shown], more: len(problems) - shown + f.dropped}
 	for i, p := range report.Problems {
-		report.Problems[i].Snippet = f.source.snippet(p.Line, p.Column, p.Length)
+		report.Problems[i].Snippet = f.named(p.File).snippet(p.Line, p.Column, p.Length)
 	}
 	return report
+}
+
+// addSource makes the lines of a further file known.
+func (f *findings) addSource(s *source) { f.included = append(f.included, s) }
+
+// named is the file of a problem.
+func (f *findings) named(name string) *source {
+	for _, s := range f.included {
+		if s.name == name {
+			return s
+		}
+	}
+	return f.source
 }

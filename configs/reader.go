@@ -33,7 +33,7 @@ type part struct {
 func (r *reader) refusePart(n *node, p part, code, message string) {
 	at := n.at
 	if !n.block && !n.loose {
-		at = r.source.within(n.at, n.text, p)
+		at = r.sourceOf(n).within(n.at, n.text, p)
 	}
 	r.report(n, at, code, message)
 }
@@ -43,7 +43,15 @@ func (r *reader) report(n *node, at place, code, message string) {
 		r.add(Problem{File: n.from, Message: oneLine(message), Code: code})
 		return
 	}
-	r.addAt(at, code, message)
+	r.add(r.sourceOf(n).problem(at, code, message))
+}
+
+// sourceOf is the file that a node is in.
+func (r *reader) sourceOf(n *node) *source {
+	if n.file != nil {
+		return n.file
+	}
+	return r.source
 }
 
 // spend counts a value; false when the file stands for too many, which then is its only problem.

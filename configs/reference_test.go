@@ -73,10 +73,38 @@ One YAML file, ` + "`cronlatch.yaml`" + ` unless ` + "`--config`" + ` or ` + "`C
 ` + "`cronlatch validate`" + ` reports every problem at once, with line and column. A flag of ` + "`serve`" + ` goes before the environment, and
 that before the file. Durations are Go's plus ` + "`d`" + ` and ` + "`w`" + `: ` + "`90s`, `12h`, `3d`" + `.
 
-This page is made from the tables that the loader reads by (` + "`go test ./configs -update`" + `).
+This page is made from the tables that the loader reads by (` + "`go test ./configs -update`" + `), and so is the JSON Schema (draft-07) that
+` + "`cronlatch init` writes beside the file and `cronlatch schema`" + ` prints. Editors complete and check by it when the first line is
+` + "`# yaml-language-server: $schema=./cronlatch.schema.json`" + `. What the schema refuses, the loader refuses; the loader sees more.
 `
 
 const referenceNotes = `
+## Included files
+
+` + "`include: [jobs.d/*.yaml, more.yaml]`" + ` reads further files with jobs. Names and patterns (` + "`*`, `?`, `[a-z]`" + `; in one folder, no ` + "`**`" + `) start at
+the file that includes them. The matches of a pattern are read in the order of their names, those that begin with a dot are not,
+and there may be none; a file that is named and not there is an error, and so is one that includes itself. A file is read once.
+
+An included file has ` + "`version`, `include`, `defaults` and `jobs`" + `; the daemon's keys, ` + "`calendars`, `limits` and `databases`" + ` stand in the
+configuration itself and are there for all. Its jobs start from the ` + "`defaults`" + ` of the file that includes it and then from its own, which no
+other file sees. Names of jobs are unique over all files. Everything else that is relative (` + "`sql.file`, `${file:...}`" + `, where a command
+runs) starts at the configuration, wherever it is written. Anchors end with their file.
+
+A daemon follows included files and their folders as it follows the configuration: a change, a new file or one that is gone reloads all
+of them, or nothing. At most 200 files, 8 MiB together, 8 deep.
+
+## Warnings
+
+` + "`cronlatch validate`" + ` warns of what is right and probably not meant; ` + "`--strict`" + ` makes that a failure. Nothing else looks at it.
+
+| code | |
+|---|---|
+| ` + "`field-count`" + ` | a field more or less: ` + "`* 2 * * *`" + ` fires 60 times, ` + "`0 0 2 * * *` with `seconds: true`" + ` needs no second |
+| ` + "`uneven-step`" + ` | a step that does not divide its range and starts again too early: ` + "`*/7`" + ` minutes has 4 minutes between :56 and :00, ` + "`*/2`" + ` days comes on the 31st and on the 1st |
+| ` + "`day-fields`" + ` | day of month and day of week both restricted, and no ` + "`day_match`" + ` that says how they go together |
+| ` + "`clock-change`" + ` | fires twice, or not at all, when the clocks of its zone change in the coming year, with the dates. Fixed schedules do as ` + "`dst`" + ` says, and are not among them |
+| ` + "`busy-minute`" + ` | more than five jobs without jitter due in one minute of the coming week. Jobs that run every hour do not count |
+
 ## Replacements
 
 - ` + "`${VAR}`, `${VAR:-default}`, `${VAR:?message}` and `${file:path}`" + ` are replaced once in scalar values, after parsing; never

@@ -22,7 +22,7 @@ var sampleFiles embed.FS
 // SampleName is the name of the sample configuration in the directory given to WriteSample.
 const SampleName = "cronlatch.yaml"
 
-// WriteSample writes the sample configuration and the data of its jobs into dir, which it makes if need be, and returns
+// WriteSample writes the sample configuration, its JSON Schema and the data of its jobs into dir, which it makes if need be, and returns
 // the paths of what it wrote. It never overwrites: when one of the files is there already it writes nothing, and the
 // error names the file and wraps fs.ErrExist.
 func WriteSample(dir string) ([]string, error) {
@@ -45,7 +45,10 @@ func WriteSample(dir string) ([]string, error) {
 	return written, nil
 }
 
-type sampleFile struct{ name, target string }
+type sampleFile struct {
+	target string
+	data   []byte
+}
 
 func sampleTargets(dir string) ([]sampleFile, error) {
 	var files []sampleFile
@@ -54,21 +57,21 @@ func sampleTargets(dir string) ([]sampleFile, error) {
 			return err
 		}
 		relative, err := filepath.Rel("sample", filepath.FromSlash(name))
-		files = append(files, sampleFile{name, filepath.Join(dir, relative)})
+		if err != nil {
+			return err
+		}
+		data, err := sampleFiles.ReadFile(name)
+		files = append(files, sampleFile{filepath.Join(dir, relative), data})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded sample: %w", err)
 	}
-	return files, nil
+	return append(files, sampleFile{filepath.Join(dir, SchemaName), SchemaJSON()}), nil
 }
 
 // write makes the file exclusively: one that appeared since the check is not overwritten either.
 func (f sampleFile) write() error {
-	data, err := sampleFiles.ReadFile(f.name)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(f.target), 0o755); err != nil {
 		return err
 	}
@@ -76,6 +79,6 @@ func (f sampleFile) write() error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(data)
+	_, err = out.Write(f.data)
 	return errors.Join(err, out.Close())
 }

@@ -20,7 +20,7 @@ func TestWriteSample(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	written, err := WriteSample(dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{filepath.Join(dir, "cronlatch.yaml"), filepath.Join(dir, "data", "orders.csv")}, written)
+	assert.Equal(t, []string{filepath.Join(dir, "cronlatch.yaml"), filepath.Join(dir, "data", "orders.csv"), filepath.Join(dir, SchemaName)}, written)
 	c, err := Load(filepath.Join(dir, SampleName), Options{})
 	require.NoError(t, err)
 	assert.Len(t, c.Jobs, 2)
@@ -28,7 +28,7 @@ func TestWriteSample(t *testing.T) {
 
 func TestWriteSampleNeverOverwrites(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{SampleName, "data/orders.csv"} {
+	for _, name := range []string{SampleName, "data/orders.csv", SchemaName} {
 		dir := t.TempDir()
 		mine := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(mine), 0o755))
@@ -48,7 +48,7 @@ func TestWriteSampleNeverOverwrites(t *testing.T) {
 	_, err := WriteSample(filepath.Dir(dangling))
 	require.ErrorContains(t, err, "nothing was written")
 
-	appeared := sampleFile{name: "sample/" + SampleName, target: filepath.Join(t.TempDir(), "x")}
+	appeared := sampleFile{target: filepath.Join(t.TempDir(), "x"), data: []byte(Sample)}
 	require.NoError(t, appeared.write())
 	require.ErrorIs(t, appeared.write(), fs.ErrExist)
 }

@@ -13,6 +13,7 @@ type text struct {
 	into  *string
 	raw   bool // variables are not replaced
 	check func(string) error
+	like  string // a regular expression for the schema: it matches whatever check accepts; "" is any text
 }
 
 func (s text) read(r *reader, n *node, name string) {

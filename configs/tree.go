@@ -22,6 +22,12 @@ type treeBuilder struct {
 const mergeBudget = 100_000
 
 func (b *treeBuilder) node(n ast.Node) *node {
+	out := b.content(n)
+	out.file = b.source
+	return out
+}
+
+func (b *treeBuilder) content(n ast.Node) *node {
 	switch v := n.(type) {
 	case *ast.AnchorNode:
 		return b.anchor(v)

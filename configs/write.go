@@ -17,7 +17,7 @@ func (e *Errors) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return written(0, enc.Encode(e.Problems))
+	return written(0, enc.Encode(append([]Problem{}, e.Problems...))) // none is [], and not null
 }
 
 // WriteGitHub writes one GitHub workflow command a problem, which shows it as an annotation on its line.
@@ -31,12 +31,16 @@ func (e *Errors) WriteGitHub(w io.Writer) error {
 }
 
 func (p Problem) gitHub() string {
+	command := "error"
+	if p.Warning {
+		command = "warning"
+	}
 	message := gitHubMessage.Replace(p.Message)
 	title := gitHubProperty.Replace(p.Code)
 	if p.Line == 0 {
-		return fmt.Sprintf("::error title=%s::%s: %s", title, gitHubMessage.Replace(p.File), message)
+		return fmt.Sprintf("::%s title=%s::%s: %s", command, title, gitHubMessage.Replace(p.File), message)
 	}
-	return fmt.Sprintf("::error file=%s,line=%d,col=%d,endColumn=%d,title=%s::%s",
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d,endColumn=%d,title=%s::%s", command,
 		gitHubProperty.Replace(p.File), p.Line, p.Column, p.Column+max(p.Length, 1), title, message)
 }
 

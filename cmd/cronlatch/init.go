@@ -13,7 +13,7 @@ import (
 func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "init [DIRECTORY]",
-		Short:   "Write a sample cronlatch.yaml; never overwrites",
+		Short:   "Write a sample cronlatch.yaml and its JSON Schema; never overwrites",
 		Example: "  $ cronlatch init && cronlatch validate",
 		Args:    atMostOneArg,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -40,9 +40,9 @@ func (a *app) rootCommand() *cobra.Command {
 // commands is the tree.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.initCommand(), a.validateCommand(), a.nextCommand(), a.serveCommand(), a.reloadCommand(), a.runCommand(),
+		a.initCommand(), a.importCommand(), a.validateCommand(), a.nextCommand(), a.planCommand(), a.serveCommand(), a.reloadCommand(), a.runCommand(),
 		a.jobsCommand(), a.pauseAllCommand(), a.resumeAllCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(), a.replicasCommand(),
-		a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.versionCommand(),
+		a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.schemaCommand(), a.versionCommand(),
 		exitCodesTopic(),
 	}
 }

@@ -34,15 +34,35 @@ func (a *app) loadFile(path string) (*configs.Config, error) { return a.loadFile
 
 // loadFileWith lays flags over the file, by key.
 func (a *app) loadFileWith(path string, flags map[string]string) (*configs.Config, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(exitConfig, "there is no configuration file %s", path).
-			withHint("`cronlatch init` writes one; --config or CRONLATCH_CONFIG names another")
+	if err := missingFile(path); err != nil {
+		return nil, err
 	}
 	config, err := configs.Load(path, configs.Options{Getenv: a.Getenv, Flags: flags})
 	if err != nil {
 		return nil, &failure{code: configCode(err), err: err}
 	}
 	return config, nil
+}
+
+// checkFile reads a configuration as loadFile does, and warns.
+func (a *app) checkFile(path string) (*configs.Config, *configs.Errors, error) {
+	if err := missingFile(path); err != nil {
+		return nil, nil, err
+	}
+	config, warnings, err := configs.Check(path, configs.Options{Getenv: a.Getenv}, a.Now())
+	if err != nil {
+		return nil, nil, &failure{code: configCode(err), err: err}
+	}
+	return config, warnings, nil
+}
+
+// missingFile says how to get a configuration when there is none.
+func missingFile(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fail(exitConfig, "there is no configuration file %s", path).
+		withHint("`cronlatch init` writes one; --config or CRONLATCH_CONFIG names another")
 }
 
 // target finds the database for commands that need nothing else of the configuration: with a flag or DATABASE_URL

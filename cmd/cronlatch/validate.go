@@ -17,67 +17,75 @@ const formatGitHub output.Format = "github"
 
 func (a *app) validateCommand() *cobra.Command {
 	var format output.Format
+	var strict bool
 	cmd := &cobra.Command{
 		Use:   "validate [FILE...]",
 		Short: "Check configuration files: every problem of every file, and the next run of each job",
-		Long: "validate reports every problem of every file at once. When all are right it lists each job with its next run;\n" +
-			"with -o json it writes the array of problems, which is then empty.",
-		Example: "  $ cronlatch validate\n  $ cronlatch validate -o github deploy/*.yaml",
+		Long: "validate reports every problem of every file at once, and warns of what is probably not meant: steps that do not\n" +
+			"come out even, two day fields, hours in which clocks change in the coming year, crowded minutes. When all files are\n" +
+			"right it lists each job with its next run; with -o json it writes the array of problems and warnings, which may be\n" +
+			"empty. Warnings do not change the exit code, unless --strict is given.",
+		Example: "  $ cronlatch validate\n  $ cronlatch validate --strict -o github deploy/*.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.validate(args, format)
+			return a.validate(args, format, strict)
 		},
 	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings, too")
 	addOutput(cmd, &format, output.Table, output.JSON, formatGitHub)
 	return cmd
 }
 
 // validate loads every file before it says anything, so that one answer has all problems.
-func (a *app) validate(files []string, format output.Format) error {
+func (a *app) validate(files []string, format output.Format, strict bool) error {
 	if len(files) == 0 {
 		path, _ := a.configPath()
 		files = []string{path}
 	}
 	var loaded []*configs.Config
-	var problems configs.Errors
+	var found configs.Errors
+	bad := false
 	for _, file := range files {
-		config, err := a.loadFile(a.path(file))
-		if bad, ok := errors.AsType[*configs.Errors](err); ok {
-			problems.Problems = append(problems.Problems, bad.Problems...)
-			continue
-		}
-		if err != nil {
+		config, problems, err := a.checkFile(a.path(file))
+		if e, ok := errors.AsType[*configs.Errors](err); ok {
+			problems, bad = e, true
+		} else if err != nil {
 			return err
 		}
-		loaded = append(loaded, config)
+		if problems != nil {
+			found.Add(problems)
+		}
+		if config != nil {
+			loaded = append(loaded, config)
+		}
 	}
-	if len(problems.Problems) > 0 {
-		return a.showBadFiles(&problems, format)
+	if err := a.showFound(&found, format); err != nil {
+		return err
 	}
-	if format != output.Table {
-		return output.Write(output.Options{Writer: a.Stdout, Format: okFormat(format)}, output.List[configs.Problem]{})
+	switch {
+	case bad:
+		return exit(exitConfig)
+	case format == output.Table:
+		if err := a.showGoodFiles(loaded); err != nil {
+			return err
+		}
 	}
-	return a.showGoodFiles(loaded)
-}
-
-// okFormat: without problems GitHub gets no command, and JSON an empty array.
-func okFormat(f output.Format) output.Format {
-	if f == formatGitHub {
-		return output.NDJSON
-	}
-	return f
-}
-
-// showBadFiles writes text to stderr, where messages belong, and what a program asked for to stdout.
-func (a *app) showBadFiles(problems *configs.Errors, format output.Format) error {
-	switch format {
-	case output.JSON:
-		return errors.Join(exit(exitConfig), problems.WriteJSON(a.Stdout))
-	case formatGitHub:
-		return errors.Join(exit(exitConfig), problems.WriteGitHub(a.Stdout))
-	default:
-		a.showProblems(problems)
+	if strict && len(found.Problems) > 0 {
 		return exit(exitConfig)
 	}
+	return nil
+}
+
+// showFound writes text to stderr, where messages belong, and what a program asked for to stdout.
+func (a *app) showFound(found *configs.Errors, format output.Format) error {
+	switch {
+	case format == output.JSON:
+		return found.WriteJSON(a.Stdout)
+	case format == formatGitHub:
+		return found.WriteGitHub(a.Stdout)
+	case len(found.Problems) > 0:
+		a.showProblems(found)
+	}
+	return nil
 }
 
 func (a *app) showGoodFiles(loaded []*configs.Config) error {

@@ -59,6 +59,7 @@ type Daemon struct {
 	reloading sync.Mutex           // guards what follows
 	config    *configs.Config      // whose jobs are the known ones
 	sched     *scheduler.Scheduler // nil until there is one
+	includes  []string             // what the configuration includes that was read last
 	complaint string               // about the last file that was rejected; empty when the last one was good
 }
 
@@ -111,7 +112,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	})
 	if d.o.Watch && d.o.Reload != nil {
 		background.Go(func() {
-			watch(life, d.o.Config.Path, d.o.Log, func() { _, _ = d.Reload(byFile) }) // which says what is wrong
+			watch(life, d.o.Config.Path, d.o.Log, func() []string {
+				_, _ = d.Reload(byFile) // which says what is wrong
+				return d.included()
+			})
 		})
 	}
 	if err := d.prepare(ctx, db); err != nil {

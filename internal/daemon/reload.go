@@ -66,6 +66,7 @@ func (d *Daemon) Reload(by Trigger) (Reloaded, error) {
 		return Reloaded{}, ErrLeaving
 	}
 	next, err := d.o.Reload()
+	d.follows(next, err)
 	if err == nil {
 		if keys := needRestart(d.config, next); len(keys) > 0 {
 			err = &RestartError{keys}

@@ -11,7 +11,9 @@ import (
 
 // followed are the fields of a configuration that a running daemon can follow, or that are no keys. Every other field,
 // one that is added later too, needs a restart until somebody has made it follow.
-func followed() []string { return []string{"Path", "Dir", "Version", "Jobs", "JobHashes", "Hash"} }
+func followed() []string {
+	return []string{"Path", "Dir", "Include", "Version", "Jobs", "JobHashes", "Hash"}
+}
 
 // needRestart names the keys in which two configurations differ and that a running daemon cannot follow.
 func needRestart(old, next *configs.Config) []string {

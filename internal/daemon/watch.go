@@ -24,12 +24,14 @@ type watcher struct {
 	events *fsnotify.Watcher
 	path   string // as it was given
 	real   string // the file behind all symbolic links; "" when there is none
+	others companions
 	log    *zap.Logger
 }
 
-// watch follows the file until ctx ends and calls changed after each change. Without it only the other ways to reload are
+// watch follows the file until ctx ends and calls changed after each change; it answers with the patterns of what the file
+// includes, which are followed, too. Without it only the other ways to reload are
 // left: that is said, and ends nothing.
-func watch(ctx context.Context, path string, log *zap.Logger, changed func()) {
+func watch(ctx context.Context, path string, log *zap.Logger, changed func() []string) {
 	w, err := newWatcher(path, log)
 	if err != nil {
 		log.Warn("the configuration's directory cannot be watched; SIGHUP and the API still reload", zap.Error(err))
@@ -81,8 +83,8 @@ func (w *watcher) follow() (moved bool) {
 
 // run calls changed when the file was left alone after a change. The first call comes at once: what changed between the
 // reading of the file and the first look at the directory was seen by nobody.
-func (w *watcher) run(ctx context.Context, changed func()) {
-	changed()
+func (w *watcher) run(ctx context.Context, changed func() []string) {
+	w.read(changed)
 	quiet := time.NewTimer(0)
 	quiet.Stop()
 	defer quiet.Stop()
@@ -111,7 +113,8 @@ func (w *watcher) run(ctx context.Context, changed func()) {
 		case <-quiet.C:
 			since = time.Time{}
 			w.follow()
-			changed()
+			w.lookAround() // events may have been lost
+			w.read(changed)
 		}
 	}
 }
@@ -119,11 +122,12 @@ func (w *watcher) run(ctx context.Context, changed func()) {
 // concerns reports whether an event is about the configuration. The directory may hold more, even a database that is written
 // all the time: only what can be the file, or can move a link to it, is looked at.
 func (w *watcher) concerns(e fsnotify.Event) bool {
-	if e.Name == w.path || e.Name == w.real {
+	if e.Name == w.path || e.Name == w.real || w.others.have(e.Name) {
 		return e.Op != fsnotify.Chmod
 	}
 	if e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-		return w.follow()
+		moved := w.follow()
+		return w.lookAround() || moved
 	}
 	return false
 }

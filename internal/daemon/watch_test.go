@@ -109,7 +109,7 @@ func TestChangesSettle(t *testing.T) {
 		start := time.Now()
 		var calls []time.Duration
 		var wg sync.WaitGroup
-		wg.Go(func() { w.run(ctx, func() { calls = append(calls, time.Since(start)) }) })
+		wg.Go(func() { w.run(ctx, func() []string { calls = append(calls, time.Since(start)); return nil }) })
 		write := func(n int) {
 			for range n {
 				events <- fsnotify.Event{Name: w.path, Op: fsnotify.Write}
@@ -137,5 +137,5 @@ func TestChangesSettle(t *testing.T) {
 
 func TestADirectoryThatCannotBeWatched(t *testing.T) {
 	t.Parallel()
-	watch(t.Context(), filepath.Join(t.TempDir(), "none", "cronlatch.yaml"), zap.NewNop(), func() { t.Error("called") })
+	watch(t.Context(), filepath.Join(t.TempDir(), "none", "cronlatch.yaml"), zap.NewNop(), func() []string { t.Error("called"); return nil })
 }
