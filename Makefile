@@ -88,6 +88,10 @@ check-statements: ## kill a daemon at the first three executions of each stateme
 check-calendar: ## compare 60 windows in every zone with a naive scan of the calendar
 	CRONLATCH_CALENDAR_WINDOWS=60 go test -count=1 -v -run NaiveScan -timeout 30m ./jobs
 
+.PHONY: test-alerts
+test-alerts: ## test deploy/alerts.yaml against samples, with the engine of Prometheus
+	cd deploy/alertstest && go test -count=1 ./... # the rules are outside of the module: a cached result does not see them change
+
 .PHONY: lint
 lint: ## run golangci-lint and see each import rule fire
 	scripts/lint

@@ -83,7 +83,7 @@ func (r *reader) build(d *jobDraft) *jobs.Job {
 	r.checkWhatRuns(d)
 	job := &jobs.Job{
 		Name: d.name, Description: d.description, Tags: d.tags,
-		Command: d.command, Run: d.run, Env: d.env,
+		Command: d.command, Run: d.run, Env: d.env, Secrets: d.secrets, User: d.user, AllowRoot: d.allowRoot,
 		Timeout: d.timeout, KillAfter: d.killAfter, StartDeadline: d.startDeadline,
 		Overlap: d.overlap, CatchUp: d.catchUp, OnLost: d.onLost, Enabled: d.enabled,
 	}
@@ -91,6 +91,8 @@ func (r *reader) build(d *jobDraft) *jobs.Job {
 	d.chainOf(job)
 	job.Schedule, job.Jitter = r.schedule(d), d.when.jitter
 	job.Resource = r.resource(d)
+	job.Params, job.History = r.params(d), d.history
+	r.hear(d, job)
 	r.work(d, job)
 	return job
 }

@@ -15,8 +15,8 @@ type Config struct {
 	Path string // as it was given to Load
 	Dir  string // the directory of the file: where jobs run, and where relative paths start; absolute after Load
 
-	// Include is what this file and those that it includes include, as patterns of package filepath that start where Path
-	// starts. Who follows the file follows them as well.
+	// Include is what this file and those that it includes include, and the files that their values name (${file:...},
+	// sql.file, calendars): patterns of package filepath that start where Path starts. Who follows the file follows them, too.
 	Include []string
 
 	Version      int
@@ -31,6 +31,9 @@ type Config struct {
 	Capacity     int               // how many runs this replica has at a time, at least 1
 	DrainTimeout time.Duration     // for running jobs after SIGTERM
 	Log          Log
+	History      jobs.History            // how long runs are kept, of jobs that say nothing themselves
+	Channels     map[string]jobs.Channel // that jobs notify, by name
+	Tracing      Tracing
 
 	Jobs []*jobs.Job // sorted by name
 	// JobHashes are of the definition of each job, by name: equal hashes mean equal definitions in one program.
@@ -117,6 +120,12 @@ const (
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format LogFormat
+}
+
+// Tracing is where spans go; without an endpoint there are none.
+type Tracing struct {
+	Endpoint string // the URL of a collector that takes OTLP over HTTP
+	Headers  map[string]jobs.Secret
 }
 
 // File is the path of a file that the configuration names: relative ones start at the configuration.

@@ -86,7 +86,11 @@ func (t table[T]) read(r *reader, n *node, into *T) present {
 		}
 		i := slices.IndexFunc(t.fields, func(f field[T]) bool { return f.key == p.key.text })
 		if i < 0 {
-			if meant := t.unknown(r, p.key); !found.has(meant) {
+			meant := t.unknown(r, p.key)
+			if slices.Contains(secretKeys, meant) {
+				r.hideBelow(p.value)
+			}
+			if !found.has(meant) {
 				found[meant] = nil
 			}
 			continue

@@ -198,7 +198,7 @@ func (r *reader) calendarFile(n *node, path string) []byte {
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(r.vars.dir, full)
 	}
-	data, err := r.vars.readFile(full)
+	data, err := r.vars.read(full)
 	switch {
 	case err != nil:
 		r.refuse(n, codeFile, "the file %q cannot be read: %s", abbreviate(path), reason(err))

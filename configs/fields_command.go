@@ -12,7 +12,7 @@ import (
 func commandFields() []field[jobDraft] {
 	return []field[jobDraft]{
 		{
-			key: "command", doc: "The program and its arguments; no shell. {{ .Period }}, {{ .ScheduledAt }} and {{ .Resource }} are replaced.",
+			key: "command", doc: "The program and its arguments; no shell. {{ .Period }}, {{ .ScheduledAt }}, {{ .Resource }} and {{ .Params.NAME }} are replaced.",
 			bind: func(d *jobDraft) sink { return list{into: &d.command, nodes: &d.commandNodes, raw: true, blank: true} },
 		},
 		{
@@ -78,14 +78,17 @@ func (r *reader) checkWhatRuns(d *jobDraft) {
 	case len(d.command) > 0 && d.command[0] == "":
 		r.refuse(d.commandNodes[0], codeEmpty, "the first item of command names the program, and it is empty")
 	}
+	r.checkSecrets(d)
 	if len(given) == 1 && (given[0] == "http" || given[0] == "sql") {
 		r.checkNoProcess(d, given[0])
+		return
 	}
+	r.account(d)
 }
 
 // checkNoProcess refuses what only a process has. Values from defaults are for the jobs that have one.
 func (r *reader) checkNoProcess(d *jobDraft, work string) {
-	for _, key := range []string{"env", "exit_codes"} {
+	for _, key := range []string{"env", "exit_codes", "secrets", "user", "allow_root"} {
 		if n := d.at[key]; n != nil {
 			r.refuse(n, codeConflict, "%s is for command and run; a job with %s has no process", key, work)
 		}
@@ -96,19 +99,21 @@ func (r *reader) checkNoProcess(d *jobDraft, work string) {
 func (r *reader) work(d *jobDraft, job *jobs.Job) {
 	_, period := job.Resource.Period(time.Time{})
 	period = period || job.Resource.String() == "" // an unreadable resource is one problem, not two
+	tokens := jobs.Tokens{Period: period, Params: job.Params}
 	for i, arg := range d.command {
-		r.checkTokens(d.commandNodes[i], arg, period)
+		r.checkTokens(d.commandNodes[i], arg, tokens)
 	}
-	job.HTTP, job.SQL = r.http(d, period), r.sql(d, period)
+	job.HTTP, job.SQL = r.http(d, tokens), r.sql(d, tokens)
 	if job.HTTP != nil || job.SQL != nil {
 		job.Env, job.ExitCodes = nil, jobs.ExitCodes{}
+		job.Secrets, job.User, job.AllowRoot = nil, "", false
 	}
 }
 
 // checkTokens looks at every {{ ... }} of a text.
-func (r *reader) checkTokens(n *node, text string, period bool) {
+func (r *reader) checkTokens(n *node, text string, tokens jobs.Tokens) {
 	var fault *jobs.TokenError
-	if err := jobs.CheckArg(text, period); errors.As(err, &fault) {
+	if err := jobs.CheckArg(text, tokens); errors.As(err, &fault) {
 		r.refusePart(n, part{fault.Offset, fault.Length}, codeTemplate, fault.Message)
 	}
 }

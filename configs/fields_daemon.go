@@ -24,7 +24,7 @@ type daemonDraft struct {
 
 // daemonFields is the table of the keys at the top of the file.
 func daemonFields() []field[daemonDraft] {
-	return slices.Concat(stateFields(), listenerFields(), limitFields(), labelFields(), targetFields(), workFields(), includeFields())
+	return slices.Concat(stateFields(), listenerFields(), limitFields(), labelFields(), targetFields(), channelsFields(), workFields(), keptFields(), includeFields())
 }
 
 func stateFields() []field[daemonDraft] {
@@ -118,14 +118,8 @@ func logFields() []field[Log] {
 	}
 }
 
-// laterDaemonKeys are keys that the documentation of later versions knows.
-func laterDaemonKeys() []string { return []string{"history"} }
-
 // daemonHint says more about an unknown key at the top of the file.
-func daemonHint(key, where string) string {
-	if sentence := notYet(key, where, laterDaemonKeys()); sentence != "" {
-		return sentence
-	}
+func daemonHint(key, _ string) string {
 	for _, f := range jobFields() {
 		switch {
 		case f.key != key:
@@ -134,13 +128,6 @@ func daemonHint(key, where string) string {
 		default:
 			return fmt.Sprintf("unknown key %q; it belongs in a job, under jobs", key)
 		}
-	}
-	return ""
-}
-
-func notYet(key, where string, later []string) string {
-	if slices.Contains(later, key) {
-		return fmt.Sprintf("key %q%s is not supported by this version", key, where)
 	}
 	return ""
 }

@@ -35,12 +35,14 @@ func hookDoc(kind jobs.Trigger) string {
 
 // hookFields are the keys of a hook: what it runs, and nothing of when and beside what.
 func hookFields() []field[jobDraft] {
-	keys := append(slices.Clone(workKeys), "env", "timeout", "kill_after", "retry")
+	keys := append(slices.Clone(workKeys), "env", "secrets", "timeout", "kill_after", "retry")
 	fields := slices.DeleteFunc(jobFields(), func(f field[jobDraft]) bool { return !slices.Contains(keys, f.key) })
 	for i := range fields {
 		switch f := &fields[i]; f.key {
 		case "env":
 			f.shared, f.doc = false, "Environment variables beside those of the job."
+		case "secrets":
+			f.doc = "Secret ones beside those of the job."
 		case "retry":
 			f.shared, f.doc = false, "As for a job, except that defaults do not count: there is one attempt unless the hook itself says otherwise."
 		}
@@ -80,6 +82,7 @@ func (r *reader) hook(of *jobDraft, kind jobs.Trigger, key, n *node, d jobDraft)
 	d.name, d.key = jobs.HookName(of.name, kind), key
 	d.env, d.enabled, d.when.timezone, d.resourceOffset = maps.Clone(of.env), of.enabled, of.when.timezone, of.resourceOffset
 	d.policies.onlyOn = of.policies.onlyOn
+	d.secrets, d.user, d.allowRoot, d.history = of.secrets, of.user, of.allowRoot, of.history
 	d.overlap = jobs.OverlapAllow // a hook of a later run does not wait for this one
 	d.chain = chainDraft{hookOf: of, after: []afterDraft{{jobs.After{Job: of.name, On: jobs.HookEnd(kind)}, key}}}
 	var fault *resource.Error

@@ -237,18 +237,18 @@ func (s allowList) read(r *reader, n *node, name string) {
 }
 
 // http checks a request as a whole and makes it.
-func (r *reader) http(d *jobDraft, period bool) *jobs.HTTP {
+func (r *reader) http(d *jobDraft, tokens jobs.Tokens) *jobs.HTTP {
 	n := d.at["http"]
 	if n == nil {
 		return nil
 	}
 	h := d.http
 	if h.url != nil {
-		r.checkURL(h.url, h.URL, period)
+		r.checkURL(h.url, h.URL, tokens)
 	}
-	r.checkTokens(h.body, h.Body, period)
+	r.checkTokens(h.body, h.Body, tokens)
 	for i, header := range h.Headers {
-		r.checkTokens(h.headers[i], header.Value, period)
+		r.checkTokens(h.headers[i], header.Value, tokens)
 	}
 	if h.Body != "" && (h.Method == http.MethodGet || h.Method == http.MethodHead) {
 		r.refuse(h.body, codeConflict, "a request with the method %s has no body; say method: POST or another one", h.Method)
@@ -256,8 +256,8 @@ func (r *reader) http(d *jobDraft, period bool) *jobs.HTTP {
 	return &h.HTTP
 }
 
-func (r *reader) checkURL(n *node, url string, period bool) {
-	err := jobs.CheckURL(url, period)
+func (r *reader) checkURL(n *node, url string, tokens jobs.Tokens) {
+	err := jobs.CheckURL(url, tokens)
 	var fault *jobs.TokenError
 	switch {
 	case err == nil:

@@ -32,11 +32,17 @@ type jobDraft struct {
 	enabled                  bool
 	description              string
 	tags                     []string
+	hear                     hearDraft
+	params                   map[string]*paramDraft
+	secrets                  map[string]jobs.Secret
+	user                     string
+	allowRoot                bool
+	history                  jobs.History
 }
 
 // jobFields is the table of a job's keys; those marked shared may be set for all jobs in defaults.
 func jobFields() []field[jobDraft] {
-	return slices.Concat(scheduleFields(), chainFields(), commandFields(), policyFields(), onlyOnFields())
+	return slices.Concat(scheduleFields(), chainFields(), commandFields(), accountFields(), policyFields(), onlyOnFields(), hearFields())
 }
 
 // sharedFields is the table of the keys in defaults.
@@ -44,19 +50,11 @@ func sharedFields() []field[jobDraft] {
 	return slices.DeleteFunc(jobFields(), func(f field[jobDraft]) bool { return !f.shared })
 }
 
-// laterJobKeys are keys that the documentation of later versions knows.
-func laterJobKeys() []string {
-	return []string{
-		"notify", "secrets", "params", "ping", "user",
-		"allow_root", "history",
-	}
-}
-
 func jobHint(key, where string) string {
 	if key == "labels" {
 		return fmt.Sprintf("unknown key %q%s; labels are a replica's, at the top of the file, and a job asks for them with only_on", key, where)
 	}
-	return notYet(key, where, laterJobKeys())
+	return ""
 }
 
 // defaultsHint says more about an unknown key in defaults.

@@ -103,7 +103,7 @@ func (s databaseMap) read(r *reader, n *node, name string) {
 }
 
 // sql checks a transaction as a whole and makes it.
-func (r *reader) sql(d *jobDraft, period bool) *jobs.SQL {
+func (r *reader) sql(d *jobDraft, tokens jobs.Tokens) *jobs.SQL {
 	n := d.at["sql"]
 	if n == nil || n.kind != kindMap {
 		return nil
@@ -115,11 +115,11 @@ func (r *reader) sql(d *jobDraft, period bool) *jobs.SQL {
 	case statement != nil && file != nil:
 		r.refuse(file, codeConflict, "sql has both statement (line %d) and file; remove one of them", statement.at.line)
 	case d.sql.statement != "":
-		s.Statements = r.statements(d.sql.statement, period, func(at part, code, message string) {
+		s.Statements = r.statements(d.sql.statement, tokens, func(at part, code, message string) {
 			r.refusePart(statement, at, code, message)
 		})
 	case d.sql.file != "":
-		s.Statements = r.sqlFile(file, d.sql.file, period)
+		s.Statements = r.sqlFile(file, d.sql.file, tokens)
 	}
 	return s
 }
@@ -139,8 +139,8 @@ func (r *reader) databaseURL(d *sqlDraft, n *node) string {
 }
 
 // statements takes a text apart; a fault in it is given to report.
-func (r *reader) statements(text string, period bool, report func(at part, code, message string)) []string {
-	list, err := jobs.SplitSQL(text, period)
+func (r *reader) statements(text string, tokens jobs.Tokens, report func(at part, code, message string)) []string {
+	list, err := jobs.SplitSQL(text, tokens)
 	var token *jobs.TokenError
 	var fault *jobs.SQLError
 	switch {
@@ -153,12 +153,12 @@ func (r *reader) statements(text string, period bool, report func(at part, code,
 }
 
 // sqlFile reads a file of statements. A fault in it is reported where the file is named, with its line.
-func (r *reader) sqlFile(n *node, path string, period bool) []string {
+func (r *reader) sqlFile(n *node, path string, tokens jobs.Tokens) []string {
 	full := path
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(r.vars.dir, full)
 	}
-	data, err := r.vars.readFile(full)
+	data, err := r.vars.read(full)
 	switch {
 	case err != nil:
 		r.refuse(n, codeFile, "the file %s cannot be read: %s", shown(n), reason(err))
@@ -171,7 +171,7 @@ func (r *reader) sqlFile(n *node, path string, period bool) []string {
 		return nil
 	}
 	content := strings.TrimPrefix(string(data), "\ufeff")
-	return r.statements(content, period, func(at part, code, message string) {
+	return r.statements(content, tokens, func(at part, code, message string) {
 		line := 1 + strings.Count(content[:at.offset], "\n")
 		r.refuse(n, code, "the file %s, line %d: %s", shown(n), line, message)
 	})

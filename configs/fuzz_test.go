@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		config, content, err := read("f", ".", data, fixtureOptions())
 		if err == nil {
 			require.NotNil(t, config)
-			content.lint(lintNow())
+			_ = content.lint(lintNow())
 			return
 		}
 		var report *Errors

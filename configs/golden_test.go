@@ -41,6 +41,8 @@ func fixtureOptions() Options {
 			switch filepath.Base(path) {
 			case "pg":
 				return []byte(canary + "\n"), nil
+			case "pg-url":
+				return []byte("https://hooks.example.com/" + canary + "\n"), nil
 			case "holidays.ics":
 				return []byte("BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20261224\r\nDTEND;VALUE=DATE:20261227\r\nRRULE:FREQ=YEARLY\r\nSUMMARY:Christmas\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"), nil
 			case "times.ics":
@@ -130,7 +132,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 		codeFile, codeHost, codeHTTP, codeInclude, codeJobName, codeLabel, codeListen, codeRange, codeRequired, codeResource, codeOffset, codeSQL, codeSyntax, codeTemplate,
 		codeTooLarge, codeType, codeUnknownKey, codeVariable, codeVersion, "schedule", "schedule-never",
 		"timezone",
-		"calendar", "window", "after", "after-cycle", "after-never",
+		codeChannel, codeParam, codeURL, codeUser, "calendar", "window", "after", "after-cycle", "after-never",
 	} {
 		missing[code] = true
 	}

@@ -32,11 +32,20 @@ type definition struct {
 	Limits            map[string]int
 	OnlyOn            jobs.Labels `json:",omitempty"`
 	Enabled           bool
-	MaxAge            int64        `json:",omitzero"`
-	After             []jobs.After `json:",omitempty"` // hooks are definitions of their own
+	MaxAge            int64             `json:",omitzero"`
+	After             []jobs.After      `json:",omitempty"` // hooks are definitions of their own
+	Params            []paramDefinition `json:",omitempty"`
+	Secrets           []string          `json:",omitempty"` // names and fingerprints
+	User              string            `json:",omitempty"`
+	AllowRoot         bool              `json:",omitempty"`
+	Notify            jobs.Notify       `json:",omitempty"`
+	Ping              string            `json:",omitempty"` // its fingerprint
+	PingAllowPrivate  bool              `json:",omitempty"`
+	LateAfter         int64             `json:",omitzero"`
+	History           jobs.History      `json:",omitzero"`
 }
 
-func (d *jobDraft) definition(job *jobs.Job) definition {
+func (d *jobDraft) definition(job *jobs.Job, prints fingerprints) definition {
 	out := definition{
 		Name: job.Name, Description: job.Description, Tags: job.Tags,
 		Resource: job.Resource.String(), Offset: d.resourceOffset, Zone: d.when.timezone,
@@ -46,6 +55,8 @@ func (d *jobDraft) definition(job *jobs.Job) definition {
 		Overlap:   job.Overlap, CatchUp: job.CatchUp, OnLost: job.OnLost, Enabled: job.Enabled,
 		Retry: job.Retry, ExitCodes: job.ExitCodes, OncePer: job.OncePer, Limits: job.Limits, OnlyOn: job.OnlyOn,
 		MaxAge: int64(job.MaxAge), After: job.After,
+		Params: paramDefinitions(job.Params), Secrets: prints.ofAll(job.Secrets), User: job.User, AllowRoot: job.AllowRoot,
+		Notify: job.Notify, Ping: prints.of(job.Ping), PingAllowPrivate: job.PingAllowPrivate, LateAfter: int64(job.LateAfter), History: job.History,
 	}
 	if job.Schedule != nil {
 		out.Schedule = job.Schedule.Hash()

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func TestIncludeIsBounded(t *testing.T) {
 	}
 	glob := func(pattern string) (names []string, err error) {
 		for i := range 1000 {
-			names = append(names, strings.Replace(pattern, "*", fmt.Sprint(i), 1))
+			names = append(names, strings.Replace(pattern, "*", strconv.Itoa(i), 1))
 		}
 		return names, nil
 	}

@@ -13,6 +13,9 @@ const (
 	codeDayFields   = "day-fields"   // both day fields restricted, and nothing says how they go together
 	codeClockChange = "clock-change" // fires twice or not at all when clocks change
 	codeBusyMinute  = "busy-minute"  // many jobs due in one minute
+	codeNeedsRoot   = "needs-root"   // user, and who checks is not root
+	codeInShell     = "in-shell"     // a parameter in the text of a shell
+	codePlainSecret = "plain-secret" // a secret that the file itself holds
 )
 
 // Check is Load, and for a file without a fault it also says what is probably not meant: warnings, nil when there are
@@ -31,13 +34,17 @@ func Check(path string, o Options, now time.Time) (*Config, *Errors, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	c.unprivileged = o.Unprivileged
 	return config, c.lint(now), nil
 }
 
 // lint looks at schedules that are right, for what people get wrong.
 func (c *content) lint(now time.Time) *Errors {
-	l := linter{findings: findings{source: c.source, included: c.included}, reader: c.reader, now: now}
+	l := linter{findings: findings{source: c.source, included: c.included}, reader: c.reader, now: now, unprivileged: c.unprivileged}
+	l.plainSecrets(c.plain)
 	for i, d := range c.jobs {
+		l.shellText(d)
+		l.account(d)
 		s := c.draft.Jobs[i].Schedule
 		if s == nil {
 			continue
@@ -61,8 +68,9 @@ func (c *content) lint(now time.Time) *Errors {
 type linter struct {
 	findings
 
-	reader *reader
-	now    time.Time
+	reader       *reader
+	now          time.Time
+	unprivileged bool
 }
 
 // warn warns of a part of a scalar.

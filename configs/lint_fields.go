@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
 	"time"
 )
 
@@ -36,7 +35,7 @@ func readCron(n *node, text string, seconds bool) cronText {
 	if seconds {
 		at = cronSecond
 	}
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		if strings.HasPrefix(field, "@") || at == cronFields {
 			return cronText{node: n, text: text, seconds: seconds}
 		}
@@ -55,6 +54,7 @@ func (t cronText) part(field int) part { return part{t.offsets[field], len(t.fie
 var (
 	plainValues = regexp.MustCompile(`^[0-9]+(,[0-9]+)*$`)
 	fullStep    = regexp.MustCompile(`^(\*|[0-9]+|[0-9]+-[0-9]+)/([0-9]+)$`)
+	spreadStep  = regexp.MustCompile(`^[Hh]/([0-9]+)$`)
 )
 
 func anyValue(field string) bool { return field == "*" || field == "?" || field == "*/1" }
@@ -144,8 +144,15 @@ func stepUnits() []stepUnit {
 // uneven warns of steps that do not divide their range: they start again before a whole step has passed.
 func (l *linter) uneven(t cronText) {
 	for _, u := range stepUnits() {
+		if u.above != 0 && !t.goesOn(u.above) {
+			continue
+		}
+		if found := spreadStep.FindStringSubmatch(t.fields[u.field]); found != nil {
+			l.unevenSpread(t, u, found[1])
+			continue
+		}
 		found := fullStep.FindStringSubmatch(t.fields[u.field])
-		if found == nil || u.above != 0 && !t.goesOn(u.above) {
+		if found == nil {
 			continue
 		}
 		start, whole := u.start(found[1])
@@ -164,6 +171,15 @@ func (l *linter) uneven(t cronText) {
 		}
 		l.warn(t.node, t.part(u.field), codeUneven, "not every %s: the step starts again, and between %s and %s there %s%s; %s",
 			count(step, u.unit), u.show(final), u.show(start), isOrAre(gap, u.unit), where, u.wayOut(step))
+	}
+}
+
+// unevenSpread warns of H/7. Where it starts is for the job's name to say, and that it starts again is true for all names.
+func (l *linter) unevenSpread(t cronText, u stepUnit, text string) {
+	size := u.last - u.first + 1
+	if step, err := strconv.Atoi(text); err == nil && step >= 2 && step <= size/2 && size%step != 0 {
+		l.warn(t.node, t.part(u.field), codeUneven, "not every %s: %d does not divide %d, so that one gap in each round is another one; %s",
+			count(step, u.unit), step, size, u.wayOut(step))
 	}
 }
 

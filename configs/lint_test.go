@@ -19,6 +19,7 @@ func lintNow() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
 func lintFile(t *testing.T, path string, data []byte) *Errors {
 	t.Helper()
 	o := fixtureOptions()
+	o.Unprivileged = true
 	inner := o.ReadFile
 	o.ReadFile = func(name string) ([]byte, error) {
 		if name == filepath.Base(path) {

@@ -15,6 +15,9 @@ type Options struct {
 	ReadFile func(string) ([]byte, error)   // for the file itself, for ${file:...} and for what it includes; nil: the file system
 	Glob     func(string) ([]string, error) // for patterns of include; nil: the file system
 
+	// Unprivileged says that who asks is not root, and that a daemon which they start is not either. Only Check looks at it.
+	Unprivileged bool
+
 	// Flags are values given on the command line, by key: "listen", "lock.ttl". They go before the environment, and it
 	// before the file. An empty value is not a flag. A problem is reported at --listen, --lock-ttl.
 	Flags map[string]string
@@ -81,9 +84,13 @@ func read(path, dir string, data []byte, o Options) (*Config, *content, error) {
 	if root == nil && !f.none() {
 		return nil, nil, f.errors()
 	}
-	r := &reader{findings: f, vars: variables{getenv: o.Getenv, readFile: o.ReadFile, dir: dir}}
+	var used []string
+	r := &reader{findings: f, vars: variables{getenv: o.Getenv, readFile: o.ReadFile, dir: dir, used: &used}}
 	c := &content{reader: r}
 	c.config(root, o)
+	for _, file := range used {
+		c.draft.Include = append(c.draft.Include, literally.Replace(file))
+	}
 	if !r.none() {
 		problems := r.errors()
 		problems.Include = c.draft.Include
@@ -98,9 +105,10 @@ func read(path, dir string, data []byte, o Options) (*Config, *content, error) {
 type content struct {
 	*reader
 
-	draft daemonDraft
-	jobs  []*jobDraft
-	names []string // of the jobs in all files, with the faulty ones; hooks have none of their own
+	draft        daemonDraft
+	jobs         []*jobDraft
+	unprivileged bool
+	names        []string // of the jobs in all files, with the faulty ones; hooks have none of their own
 }
 
 // config reads the whole tree. Its result counts only when no problem was found.
@@ -118,6 +126,7 @@ func (c *content) config(root *node, o Options) {
 	at := table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, d)
 	r.overlay(d, o)
 	r.checkTLS(&d.Config, at["tls"])
+	r.checkTracing(&d.Tracing, at["tracing"])
 	r.readCalendars(d.calendars)
 	r.databases = d.databases
 	var plain jobDraft
@@ -138,10 +147,11 @@ func (c *content) config(root *node, o Options) {
 
 func (c *content) makeJobs(files []jobsFile) {
 	var definitions []definition
+	prints := fingerprints{}
 	c.jobs, c.names = c.allDrafts(files)
 	for _, draft := range c.jobs {
 		job := c.build(draft)
-		c.draft.Jobs, definitions = append(c.draft.Jobs, job), append(definitions, draft.definition(job))
+		c.draft.Jobs, definitions = append(c.draft.Jobs, job), append(definitions, draft.definition(job, prints))
 	}
 	c.draft.Hash, c.draft.JobHashes = hash(jobs.ZoneVersion, definitions), eachHash(definitions)
 }

@@ -29,7 +29,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, &Config{
 		Path: "f.yaml", Dir: ".", Version: 1, Listen: "127.0.0.1:8420", Auth: Auth{TokenFile: DefaultTokenFile},
 		Lock: Lock{TTL: 30 * time.Second, KeepFor: 7 * 24 * time.Hour}, Capacity: 16, DrainTimeout: 30 * time.Second,
-		Log: Log{Level: "info", Format: LogAuto}, Jobs: c.Jobs, JobHashes: c.JobHashes, Hash: c.Hash,
+		Log: Log{Level: "info", Format: LogAuto}, Jobs: c.Jobs, History: jobs.History{Keep: 100, KeepFor: 90 * 24 * time.Hour}, JobHashes: c.JobHashes, Hash: c.Hash,
 	}, c)
 	job, err := c.Job("a")
 	require.NoError(t, err)

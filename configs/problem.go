@@ -10,6 +10,7 @@ import (
 // The codes of problems. They are stable: scripts may match on them.
 const (
 	codeAlias        = "alias"         // an alias without anchor, or a merge of something that is not a map
+	codeChannel      = "channel"       // the name of a channel, or one that nothing defines
 	codeChoice       = "choice"        // not one of the values that the key knows
 	codeConflict     = "conflict"      // two keys that exclude each other
 	codeDocuments    = "documents"     // more than one YAML document
@@ -26,6 +27,7 @@ const (
 	codeJobName      = "job-name"      // a name that could not be locked
 	codeLabel        = "label"         // not the name or the value of a label
 	codeListen       = "listen"        // not an address
+	codeParam        = "param"         // a parameter that no run could be given
 	codeRange        = "range"         // a number or a duration outside its bounds
 	codeRequired     = "required"      // a key that must be there is not
 	codeResource     = "resource"      // a name that cannot be locked
@@ -36,6 +38,8 @@ const (
 	codeTooLarge     = "too-large" // size, nesting or number of values
 	codeType         = "type"      // a value of another type than the key's
 	codeUnknownKey   = "unknown-key"
+	codeURL          = "url"      // not an address
+	codeUser         = "user"     // not an account, or root without allow_root
 	codeVariable     = "variable" // ${...} that is unset or not understood
 	codeVersion      = "version"
 )
@@ -193,10 +197,23 @@ func (f *findings) errors() *Errors {
 	problems = slices.Compact(problems)
 	shown := min(len(problems), maxProblems)
 	report := &Errors{Problems: problems[:shown:shown], more: len(problems) - shown + f.dropped}
+	for _, p := range report.Problems {
+		if slices.Contains(codesOfText(), p.Code) {
+			f.named(p.File).broken = true
+		}
+	}
 	for i, p := range report.Problems {
+		if s := f.named(p.File); p.Code == codeAlias && !slices.Equal(s.mask(p.Line, s.line(p.Line)), s.line(p.Line)) {
+			report.Problems[i].Message = "an alias that repeats nothing, or not a map; put a text that begins with * in quotes"
+		}
 		report.Problems[i].Snippet = f.named(p.File).snippet(p.Line, p.Column, p.Length)
 	}
 	return report
+}
+
+// codesOfText are those of files that are refused before there are values.
+func codesOfText() []string {
+	return []string{codeSyntax, codeEncoding, codeDocuments, codeTooLarge, codeAlias, codeDuplicateKey}
 }
 
 // addSource makes the lines of a further file known.

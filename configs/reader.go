@@ -17,6 +17,8 @@ type reader struct {
 	values    int
 	calendars map[string]*jobs.Calendar // by name; nil for a faulty one
 	databases map[string]Database       // of sql jobs, by name
+	plain     []*node                   // secrets that the file itself holds
+	channels  map[string]bool           // their names, the faulty ones included; nil when there is no such key
 }
 
 // refuse reports a problem with a whole node.

@@ -32,12 +32,21 @@ func reference() string {
 	section(&b, "tls", "tls.", tlsFields())
 	section(&b, "lock", "lock.", lockFields())
 	section(&b, "log", "log.", logFields())
+	section(&b, "history", "history.", historyFields(true))
+	section(&b, "tracing", "tracing.", tracingFields())
+	section(&b, "An item of channels: one of", "", channelFields())
+	section(&b, "webhook of a channel", "webhook.", webhookFields())
+	section(&b, "slack of a channel", "slack.", slackFields())
+	section(&b, "email of a channel", "email.", emailFields())
 	section(&b, "An item of calendars", "", calendarFields())
 	section(&b, "A job", "", jobFields())
 	section(&b, "calendars of a job", "calendars.", calendarsFields())
 	section(&b, "An item of calendars.blackout", "", blackoutFields())
 	section(&b, "after of a job, or an item of it", "after.", afterFields())
 	section(&b, "on_success, on_failure and on_abort of a job", "on_failure.", hookFields())
+	section(&b, "An item of params", "", paramFields())
+	section(&b, "notify", "notify.", notifyFields())
+	section(&b, "history of a job", "history.", historyFields(false))
 	section(&b, "retry", "retry.", retryFields())
 	section(&b, "exit_codes", "exit_codes.", exitCodeFields())
 	section(&b, "catch_up", "catch_up.", catchUpFields())
@@ -103,18 +112,36 @@ of them, or nothing. At most 200 files, 8 MiB together, 8 deep.
 | ` + "`uneven-step`" + ` | a step that does not divide its range and starts again too early: ` + "`*/7`" + ` minutes has 4 minutes between :56 and :00, ` + "`*/2`" + ` days comes on the 31st and on the 1st |
 | ` + "`day-fields`" + ` | day of month and day of week both restricted, and no ` + "`day_match`" + ` that says how they go together |
 | ` + "`clock-change`" + ` | fires twice, or not at all, when the clocks of its zone change in the coming year, with the dates. Fixed schedules do as ` + "`dst`" + ` says, and are not among them |
+| ` + "`plain-secret`" + ` | a secret that the file itself holds |
+| ` + "`in-shell`" + ` | a parameter in the text of a shell, ` + "`[sh, -c, \"x {{ .Params.y }}\"]`" + `, which reads it as commands |
+| ` + "`needs-root`" + ` | ` + "`user`" + `, and who checks is not root |
 | ` + "`busy-minute`" + ` | more than five jobs without jitter due in one minute of the coming week. Jobs that run every hour do not count |
 
 ## Replacements
 
 - ` + "`${VAR}`, `${VAR:-default}`, `${VAR:?message}` and `${file:path}`" + ` are replaced once in scalar values, after parsing; never
-  in keys, ` + "`command`, `run`, `sql.statement`, `http.expect.body` and `after.job`" + `. An unset (or empty) variable is an error unless it has a default. ` + "`$$`" + ` is a dollar.
-- ` + "`{{ .Period }}`, `{{ .ScheduledAt }}` and `{{ .Resource }}`" + ` are replaced inside an element of ` + "`command`" + `, which is never split
+  in keys, ` + "`command`, `run`, `sql.statement`, `http.expect.body` and `after.job`, `user` and `pattern`" + ` of a parameter. An unset (or empty) variable is an error unless it has a default. ` + "`$$`" + ` is a dollar.
+- ` + "`{{ .Period }}`, `{{ .ScheduledAt }}`, `{{ .Resource }}` and `{{ .Params.NAME }}`" + ` are replaced inside an element of ` + "`command`" + `, which is never split
   again; in ` + "`http.url`" + ` (after the host, percent-encoded), ` + "`http.headers` and `http.body`" + ` (as they are); and in ` + "`sql.statement`" + ` and the
   file of ` + "`sql.file`" + `, outside of quotes, as a text in quotes: ` + "`WHERE month = {{ .Period }}`" + `. ` + "`{{ \"{{\" }}`" + ` is two literal braces. ` + "`.Period`" + ` is the date part of the resource.
 - In ` + "`resource`, `YYYY`, `MM`, `DD`, `HH` and `mm`" + ` count when ` + "`YYYY`" + ` is among them and they stand between non-letters (or
   together, as in ` + "`YYYYMMDD`" + `). They are filled from the scheduled instant in the job's zone; ` + "`resource_offset: -1mo`" + `
   counts from the first of the month, ` + "`d`, `w` and `y`" + ` from the day.
+
+## Parameters, secrets, accounts
+
+A run that is asked for may be given the ` + "`params`" + ` that its job declares, and nothing else. What is unknown, missing, of another type, does not
+match ` + "`pattern`" + ` as a whole or is not in ` + "`enum`" + `, holds a NUL character or begins with ` + "`-`" + ` (unless ` + "`leading_dash`" + `) is refused, when the run is asked
+for and once more when it starts; 4 KiB each, 32 KiB together. A command gets ` + "`CRONLATCH_PARAM_<NAME>`" + `, in capitals and with _ for -, and ` + "`{{ .Params.NAME }}`" + `
+in an element of ` + "`command`" + `. In ` + "`http.body`" + ` a parameter stands as it is: give it a ` + "`pattern`" + ` that leaves out what the format of the body needs.
+
+What ` + "`secrets`, `ping`, addresses and passwords of `channels` and `tracing.headers`" + ` hold is not shown by the API, in logs, messages or snippets; the hash of the definitions has a
+fingerprint of it, so that replicas with another secret are visible. A file of ` + "`${file:...}`" + ` is followed like the configuration. Where a job's output
+has one of its secrets of 6 bytes or more, as it is, in base64 or as in a URL, *** is kept in its place. That is best effort: what a command encodes in another way is not
+found. In a file that cannot be read at all (YAML), values are recognized by ` + "`secrets:`" + ` and the like before them; under a misspelled key a message can show one.
+
+` + "`user`" + ` makes a command run as that account, with its groups, ` + "`HOME`, `USER` and `LOGNAME`" + `, and without a way back (no_new_privs). The working directory is entered before. Root has to be
+allowed by ` + "`allow_root: true`" + `. When the daemon is not root, or the account is not there, each run fails with the reason ` + "`start`" + `.
 
 ## Schedules
 

@@ -10,8 +10,10 @@ import (
 
 // source is the text of a file, for showing and measuring places in it.
 type source struct {
-	name  string
-	lines [][]rune
+	name   string
+	lines  [][]rune
+	hidden []hiddenText
+	broken bool // it could not be read: more is hidden than needs to be
 }
 
 func newSource(name, text string) *source {
@@ -53,8 +55,8 @@ const (
 )
 
 // snippet is the line and, under it, a caret at the column with a tilde for each further character.
-func (s *source) snippet(line, column, length int) string {
-	all := s.line(line)
+func (s *source) snippet(number, column, length int) string {
+	all := s.line(number)
 	if len(all) == 0 {
 		return ""
 	}
@@ -64,7 +66,8 @@ func (s *source) snippet(line, column, length int) string {
 	}
 	end := min(len(all), start+maxSnippet)
 	margin := max(0, start-maxURL)
-	shown := maskSecrets(all[margin:min(len(all), end+maxURL)])[start-margin : end-margin]
+	shown := s.mask(number, all)[margin:min(len(all), end+maxURL)]
+	shown = maskSecrets(shown)[start-margin : end-margin]
 
 	var text, carets strings.Builder
 	for i, r := range shown {
@@ -78,7 +81,7 @@ func (s *source) snippet(line, column, length int) string {
 	for _, r := range shown[second:max(second, min(column-1+length-start, len(shown)))] {
 		carets.WriteString(strings.Repeat("~", width(r)))
 	}
-	return fmt.Sprintf("%5d | %s\n      | %s", line, text.String(), carets.String())
+	return fmt.Sprintf("%5d | %s\n      | %s", number, text.String(), carets.String())
 }
 
 // apiToken is one that was written where its hash belongs.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,7 +18,16 @@ const maxValueFile = 64 << 10
 type variables struct {
 	getenv   func(string) string
 	readFile func(string) ([]byte, error)
-	dir      string // of the configuration file: relative paths start there
+	dir      string    // of the configuration file: relative paths start there
+	used     *[]string // the files that were asked for; nil when nobody wants to know
+}
+
+// read reads a file that a value names.
+func (v variables) read(path string) ([]byte, error) {
+	if v.used != nil && !slices.Contains(*v.used, path) {
+		*v.used = append(*v.used, path)
+	}
+	return v.readFile(path)
 }
 
 // partError is a problem with a part of a text.
@@ -105,7 +115,7 @@ func (v variables) file(path string) (string, *partError) {
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(v.dir, full)
 	}
-	data, err := v.readFile(full)
+	data, err := v.read(full)
 	if err != nil {
 		return "", &partError{code: codeFile, message: fmt.Sprintf("the file %q cannot be read: %s", path, reason(err))}
 	}

@@ -20,6 +20,8 @@ type Attempt struct {
 	// StopAt and Deadline are on the boot clock: SIGTERM at StopAt, SIGKILL at Deadline, unless Process.Extend moves
 	// them. A start that comes after StopAt is refused.
 	StopAt, Deadline time.Duration
+	// TraceParent is the trace that the work belongs to (W3C Trace Context); "" is none.
+	TraceParent string
 }
 
 // Cause says what ended an attempt's process tree.
@@ -189,6 +191,13 @@ func (t *Task) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Output is what the work has written from a byte on, at most 64 KiB in one piece; see Chunk. It does not wait.
+func (t *Task) Output(_ context.Context, since int64) (Chunk, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.output.since(since, MaxChunk), nil
+}
+
 // run calls work. Its end is recorded even when work calls runtime.Goexit, as the FailNow of a test does.
 func (t *Task) run(ctx context.Context, work func(context.Context, *Task) error) {
 	err := errTaskExit
@@ -282,6 +291,22 @@ func (o *taskOutput) line(text string) {
 		o.write([]byte{'\n'})
 	}
 	o.write([]byte(text + "\n"))
+}
+
+// since is as window.since of package supervisor has it.
+func (o *taskOutput) since(offset int64, limit int) Chunk {
+	c := Chunk{At: min(max(offset, 0), o.total), Total: o.total}
+	kept, from := o.head, int64(0)
+	if c.At >= int64(len(o.head)) {
+		kept = o.tail[max(0, len(o.tail)-taskTail):]
+		from = o.total - int64(len(kept))
+	}
+	if c.At < from { // it was dropped: the newest bytes follow
+		c.At = o.total - int64(min(limit, len(kept)))
+	}
+	kept = kept[c.At-from:]
+	c.Data = append([]byte(nil), kept[:min(limit, len(kept))]...)
+	return c
 }
 
 func (o *taskOutput) kept() Output {

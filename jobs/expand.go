@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -9,8 +10,8 @@ import (
 
 // The tokens of a command.
 //
-// {{ .Period }}, {{ .ScheduledAt }} and {{ .Resource }}, with or without the spaces, are replaced wherever they stand in
-// an element of `command`; {{ "{{" }} is two braces, for commands that have templates of their own. Everything else
+// {{ .Period }}, {{ .ScheduledAt }}, {{ .Resource }} and {{ .Params.NAME }}, with or without the spaces, are replaced
+// wherever they stand in an element of `command`; {{ "{{" }} is two braces, for commands that have templates of their own. Everything else
 // between {{ and }} is an error. This is a closed list on purpose and not text/template: a definition cannot loop,
 // call or fail half way, and what is replaced is one whole piece of one element.
 
@@ -19,6 +20,22 @@ type Values struct {
 	Period      string    // the date part of the resource: 2026-05
 	ScheduledAt time.Time // written as RFC 3339 in UTC
 	Resource    string    // what is locked: report:monthly-2026-05
+	Params      map[string]string
+}
+
+// Tokens says which tokens a job has, beside those that all have.
+type Tokens struct {
+	Period bool             // the resource has a date in it; without one there is no .Period
+	Params map[string]Param // that the job declares
+}
+
+// sample is values for all tokens.
+func (t Tokens) sample() Values {
+	v := Values{Period: "2026-05", ScheduledAt: time.Unix(0, 0), Resource: "x", Params: map[string]string{}}
+	for name := range t.Params {
+		v.Params[name] = "x"
+	}
+	return v
 }
 
 // TokenError says which part of an element is not understood.
@@ -32,17 +49,18 @@ func (e *TokenError) Error() string { return e.Message }
 
 const (
 	tokenPeriod = ".Period"
+	tokenParams = ".Params."
 	tokenBraces = `"{{"`
 )
 
-// CheckArg returns a *TokenError for the first token of an element that Expand would refuse. period says whether
-// the job's resource has a date in it; without one there is no .Period.
-func CheckArg(arg string, period bool) error {
+// CheckArg returns a *TokenError for the first token of an element that Expand would refuse.
+func CheckArg(arg string, t Tokens) error {
+	values := t.sample()
 	_, err := expandArg(arg, func(token string) (string, string) {
-		if token == tokenPeriod && !period {
+		if token == tokenPeriod && !t.Period {
 			return "", "{{ .Period }} is the date part of the resource, and the resource of this job has none; add one, like YYYY-MM"
 		}
-		return Values{}.lookUp(token)
+		return values.lookUp(token)
 	})
 	return err
 }
@@ -72,12 +90,26 @@ func (v Values) lookUp(token string) (value, fault string) {
 	case tokenBraces:
 		return "{{", ""
 	}
+	if name, ok := strings.CutPrefix(token, tokenParams); ok {
+		return v.param(name)
+	}
 	known := []string{".Period", ".ScheduledAt", ".Resource"}
 	sentence := fmt.Sprintf("{{ %s }} is not known; there are {{ %s }}, and {{ %s }} for two braces", brief(token), strings.Join(known, " }}, {{ "), tokenBraces)
 	if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, "."+strings.TrimPrefix(token, ".")) }); i >= 0 {
 		sentence = fmt.Sprintf("{{ %s }} is not known; did you mean {{ %s }}?", brief(token), known[i])
 	}
 	return "", sentence
+}
+
+func (v Values) param(name string) (value, fault string) {
+	if value, ok := v.Params[name]; ok {
+		return value, ""
+	}
+	declared := strings.Join(slices.Sorted(maps.Keys(v.Params)), ", ")
+	if declared == "" {
+		return "", fmt.Sprintf("{{ %s%s }} is not known: the job declares no params", tokenParams, brief(name))
+	}
+	return "", fmt.Sprintf("{{ %s%s }} is not known: the job has the params %s", tokenParams, brief(name), declared)
 }
 
 // expandArg replaces the tokens of one element.

@@ -26,7 +26,7 @@ func TestExpandReplacesTokens(t *testing.T) {
 		got, err := Expand([]string{"cmd", c.in}, v)
 		require.NoError(t, err, c.in)
 		assert.Equal(t, []string{"cmd", c.want}, got)
-		assert.NoError(t, CheckArg(c.in, true), c.in)
+		assert.NoError(t, CheckArg(c.in, Tokens{Period: true}), c.in)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestCheckArgRefuses(t *testing.T) {
 		{"x{{ .Period }}", false, 1, 13, "{{ .Period }} is the date part of the resource, and the resource of this job has none; add one, like YYYY-MM"},
 	}
 	for _, c := range cases {
-		err := CheckArg(c.arg, c.period)
+		err := CheckArg(c.arg, Tokens{Period: c.period})
 		var e *TokenError
 		require.ErrorAs(t, err, &e, c.arg)
 		assert.Equal(t, TokenError{Message: c.message, Offset: c.offset, Length: c.length}, *e, c.arg)
@@ -59,6 +59,6 @@ func FuzzExpand(f *testing.F) {
 	f.Add(`{{ "{{" }}`)
 	f.Fuzz(func(t *testing.T, arg string) {
 		_, err := Expand([]string{arg}, Values{Period: "p"})
-		require.Equal(t, CheckArg(arg, true) == nil, err == nil)
+		require.Equal(t, CheckArg(arg, Tokens{Period: true}) == nil, err == nil)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // HTTP is a request that a job makes instead of running a command. URL, headers and body may hold credentials: a value
@@ -100,7 +99,10 @@ func (r HTTPRequest) Format(f fmt.State, _ rune) {
 func (a *Attempt) HTTPRequest() (HTTPRequest, error) {
 	h, values := a.Job.HTTP, a.Values()
 	r := HTTPRequest{Method: h.Method}
-	var err error
+	_, err := a.Params()
+	if err != nil {
+		return HTTPRequest{}, err
+	}
 	if r.URL, err = expandArg(h.URL, values.inURL); err != nil {
 		return HTTPRequest{}, fmt.Errorf("expand the URL: %w", err)
 	}
@@ -116,6 +118,9 @@ func (a *Attempt) HTTPRequest() (HTTPRequest, error) {
 	}
 	r.Headers = append(r.Headers, Header{HeaderIdempotencyKey, strconv.FormatInt(a.Run.ID, 10)},
 		Header{HeaderFencingToken, strconv.FormatInt(a.Run.FencingToken, 10)})
+	if a.TraceParent != "" {
+		r.Headers = append(r.Headers, Header{"traceparent", a.TraceParent})
+	}
 	return r, nil
 }
 
@@ -134,15 +139,15 @@ func escapeURL(text string) string {
 
 // CheckURL says what is wrong with the URL of a request; nil is nothing. An error that is a *TokenError has a position.
 // The text is never repeated: it may hold credentials.
-func CheckURL(text string, period bool) error {
-	if err := CheckArg(text, period); err != nil {
+func CheckURL(text string, t Tokens) error {
+	if err := CheckArg(text, t); err != nil {
 		return err
 	}
 	host := hostEnd(text)
 	if i := strings.Index(text, "{{"); i >= 0 && i < host {
 		return &TokenError{Message: "a token cannot stand before the path: the host is the same in every run", Offset: i, Length: 2}
 	}
-	sample, err := expandArg(text, Values{Period: "2026-05", ScheduledAt: time.Unix(0, 0), Resource: "x"}.inURL)
+	sample, err := expandArg(text, t.sample().inURL)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func TestCheckURL(t *testing.T) {
 		`https://example.com\{{ .Resource }}`:       "absolute URL",
 		"https://example.com/{{ .Nothing }}":        "is not known",
 	} {
-		err := CheckURL(text, true)
+		err := CheckURL(text, Tokens{Period: true})
 		if want == "" {
 			require.NoError(t, err, text)
 			continue

@@ -79,7 +79,19 @@ type Job struct {
 	Limits        map[string]int // of the job's tags: how many runs with the tag the whole fleet has at a time
 	OnlyOn        Labels         // which replicas may run it; nil is all
 	MaxAge        time.Duration  // how old the last success may become; 0 is no matter how old
+	LateAfter     time.Duration  // how long after its instant a run may begin before it is late; 0 is no matter how long
 	Enabled       bool
+
+	Params    map[string]Param  // what a manual run may be given; nil is nothing
+	Secrets   map[string]Secret // environment of commands that is never shown; nil is none
+	User      string            // the account that the command runs as; "" is the daemon's
+	AllowRoot bool              // User may be root
+	Notify    Notify
+	Ping      Secret // the URL that hears of each start and end; "" is none
+	// PingAllowPrivate says that the address of Ping may be a private or a loopback one.
+	PingAllowPrivate bool
+
+	History History // how long its runs are kept; the zero value is what the configuration says for all
 
 	After    []After // the jobs that it comes after; then it has no Schedule
 	HookOf   string  // the job whose hook this is: on_success, on_failure or on_abort; "" is a job of its own

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -16,8 +17,8 @@ import (
 // ErrRunNotFound says that the ledger has no run with this id.
 var ErrRunNotFound = errors.New("jobs: no such run")
 
-// Ledger reads the runs of a database and inserts manual ones. It works on a *bun.DB and inside a bun.Tx alike.
-// What plans, claims and finishes runs is in package scheduler.
+// Ledger reads the runs of a database. It works on a *bun.DB and inside a bun.Tx alike. What writes runs is in package
+// scheduler.
 type Ledger struct {
 	db bun.IDB
 	q  *ledgerQueries
@@ -25,11 +26,9 @@ type Ledger struct {
 
 // ledgerQueries is the SQL of one database; the texts are in postgres.go and sqlite.go.
 type ledgerQueries struct {
-	list    string // filter as JSON
-	get     string // id
-	trigger string // the row as JSON
-	byKey   string // job, occurrence
-	output  string // run id
+	list   string // ?0 filter as JSON, ?1 the only job or "", ?2 from, ?3 to, ?4 and ?5 the cursor, ?6 limit
+	get    string // id
+	output string // run id
 }
 
 // OpenLedger returns the ledger of a migrated database.
@@ -44,39 +43,72 @@ func OpenLedger(db bun.IDB) (*Ledger, error) {
 	}
 }
 
-// RunFilter selects runs; the zero value selects the newest 50.
-type RunFilter struct {
-	Job     string
-	State   State
-	Outcome Outcome
-	Since   time.Time // runs scheduled at or after it; zero is all
-	Limit   int       // 0 is 50; at most 10,000
-}
-
 const (
 	defaultRunLimit = 50
 	maxRunLimit     = 10_000
 )
 
-// List returns runs, the newest scheduled instant first.
+// List returns runs, the newest scheduled instant first, of one instant the newest id.
 func (l *Ledger) List(ctx context.Context, f RunFilter) ([]Run, error) {
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultRunLimit
 	}
-	filter, err := json.Marshal(map[string]any{
-		"job": f.Job, "state": f.State, "outcome": f.Outcome,
-		"since": dbtime.Arg(l.db.Dialect().Name(), f.Since),
-	})
+	b, err := l.bounds(ctx, &f)
+	if err != nil {
+		return nil, err
+	}
+	filter, job := f.document()
+	doc, err := json.Marshal(filter)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a run filter: %w", err)
 	}
-	runs, err := ScanRuns(ctx, l.db.NewRaw(l.q.list, string(filter), min(limit, maxRunLimit)))
+	runs, err := ScanRuns(ctx, l.db.NewRaw(l.q.list, string(doc), job, b.from, b.to, b.at, b.id, min(limit, maxRunLimit)))
 	if err != nil {
 		return nil, fmt.Errorf("listing runs: %w", err)
 	}
 	return runs, nil
 }
+
+// runBounds are the bounds of a list as arguments of its statement; each is always there, so that an index serves them.
+type runBounds struct {
+	from, to any
+	at       any // of the cursor
+	id       int64
+}
+
+func (l *Ledger) bounds(ctx context.Context, f *RunFilter) (b runBounds, err error) {
+	since, until := f.Since, f.Until
+	if f.SinceAgo > 0 || f.UntilAgo > 0 {
+		now, err := l.now(ctx)
+		if err != nil {
+			return b, err
+		}
+		if f.SinceAgo > 0 {
+			since = now.Add(-f.SinceAgo)
+		}
+		if f.UntilAgo > 0 {
+			until = now.Add(-f.UntilAgo)
+		}
+	}
+	last := endOfTime()
+	b.at, b.id = dbtime.Arg(l.db.Dialect().Name(), last), math.MaxInt64
+	if after := f.After; !after.ScheduledAt.IsZero() {
+		b.at, b.id = dbtime.Arg(l.db.Dialect().Name(), after.ScheduledAt), after.ID
+		last = after.ScheduledAt
+	}
+	if since.IsZero() {
+		since = time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)
+	}
+	if until.IsZero() || until.After(last) {
+		until = last
+	}
+	b.from, b.to = dbtime.Arg(l.db.Dialect().Name(), since), dbtime.Arg(l.db.Dialect().Name(), until)
+	return b, nil
+}
+
+// endOfTime is later than every run.
+func endOfTime() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
 // Get returns one run, else ErrRunNotFound.
 func (l *Ledger) Get(ctx context.Context, id int64) (Run, error) {
@@ -98,25 +130,9 @@ func (l *Ledger) one(ctx context.Context, what string, q *bun.RawQuery) (Run, er
 // TriggerRequest asks for a manual run.
 type TriggerRequest struct {
 	Job         *Job
-	RequestID   string // the caller's idempotency key: asking again with it returns the first run
-	RequestedBy string // who asks, for the ledger and the audit
-}
-
-// Trigger inserts a pending manual run that is due at once, and returns it. Any replica that knows the job and has
-// room claims it.
-func (l *Ledger) Trigger(ctx context.Context, r TriggerRequest) (Run, error) {
-	now, err := l.now(ctx)
-	if err != nil {
-		return Run{}, err
-	}
-	row, err := json.Marshal([]NewRun{ManualRun(r, now).encode(l.db.Dialect().Name())})
-	if err != nil {
-		return Run{}, fmt.Errorf("encoding a manual run: %w", err)
-	}
-	if _, err := l.db.NewRaw(l.q.trigger, string(row)).Exec(ctx); err != nil {
-		return Run{}, fmt.Errorf("inserting a manual run: %w", err)
-	}
-	return l.one(ctx, "reading the manual run", l.db.NewRaw(l.q.byKey, r.Job.Name, ManualOccurrence(r.RequestID)))
+	RequestID   string            // the caller's idempotency key: asking again with it returns the first run
+	RequestedBy string            // who asks, for the ledger and the audit
+	Params      map[string]string // as Job.CheckParams returned them; nil is none
 }
 
 func (l *Ledger) now(ctx context.Context) (time.Time, error) {

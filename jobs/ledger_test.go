@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
@@ -28,28 +29,24 @@ func openLedger(tb testing.TB, db *database.DB) *jobs.Ledger {
 	return l
 }
 
-func TestTriggerIsIdempotentByRequestID(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		t.Helper()
-		l, j := openLedger(t, db), manualJob(t, `it's "100%"? {x} 🚀`)
-		first, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: j, RequestID: "r1", RequestedBy: "cli:ann"})
-		require.NoError(t, err)
-		again, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: j, RequestID: "r1", RequestedBy: "cli:bob"})
-		require.NoError(t, err)
-		other, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: j, RequestID: "r2"})
-		require.NoError(t, err)
+// insertRun puts a row into the ledger as the scheduler does.
+func insertRun(tb testing.TB, db *database.DB, n jobs.NewRun) jobs.Run {
+	tb.Helper()
+	statement := jobs.InsertRunsPostgres
+	if db.Main.Dialect().Name() == dialect.SQLite {
+		statement = jobs.InsertRunsSQLite
+	}
+	doc, err := jobs.EncodeRuns(db.Main.Dialect().Name(), []jobs.NewRun{n})
+	require.NoError(tb, err)
+	runs, err := jobs.ScanRuns(tb.Context(), db.Main.NewRaw(statement, doc))
+	require.NoError(tb, err)
+	require.Len(tb, runs, 1)
+	return runs[0]
+}
 
-		assert.Equal(t, first, again, "the first request wins")
-		assert.NotEqual(t, first.ID, other.ID)
-		assert.Equal(t, "m:r1", first.Occurrence)
-		assert.Equal(t, j.Name, first.Job)
-		assert.Equal(t, "cli:ann", first.RequestedBy)
-		assert.Equal(t, jobs.StatePending, first.State)
-		assert.Equal(t, jobs.TriggerManual, first.Trigger)
-		assert.WithinDuration(t, first.DueAt.Add(time.Hour), *first.StartBy, time.Millisecond)
-		assert.Equal(t, time.UTC, first.ScheduledAt.Location())
-	})
+func manualRun(tb testing.TB, db *database.DB, job, requestID string) jobs.Run {
+	tb.Helper()
+	return insertRun(tb, db, jobs.ManualRun(jobs.TriggerRequest{Job: manualJob(tb, job), RequestID: requestID}, time.Now()))
 }
 
 func TestListFiltersAndOrder(t *testing.T) {
@@ -59,9 +56,7 @@ func TestListFiltersAndOrder(t *testing.T) {
 		l := openLedger(t, db)
 		var ids []int64
 		for _, name := range []string{"a", "b", "a"} {
-			r, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: manualJob(t, name), RequestID: string(rune('0' + len(ids)))})
-			require.NoError(t, err)
-			ids = append(ids, r.ID)
+			ids = append(ids, manualRun(t, db, name, string(rune('0'+len(ids)))).ID)
 		}
 		tests := map[string]struct {
 			filter jobs.RunFilter
@@ -102,10 +97,8 @@ func TestTheLedgerRefusesIllegalRows(t *testing.T) { // CHECK constraints as a s
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		t.Helper()
-		l := openLedger(t, db)
-		r, err := l.Trigger(t.Context(), jobs.TriggerRequest{Job: manualJob(t, "j"), RequestID: "r"})
-		require.NoError(t, err)
-		_, err = db.Main.NewRaw("UPDATE job_runs SET state = 'held' WHERE id = ?", r.ID).Exec(t.Context())
+		r := manualRun(t, db, "j", "r")
+		_, err := db.Main.NewRaw("UPDATE job_runs SET state = 'held' WHERE id = ?", r.ID).Exec(t.Context())
 		require.Error(t, err, "a pending run does not become held")
 		for _, set := range []string{"state = 'gone'", "state = 'finished'", "outcome = 'failed'", "state = 'running'", "attempt = 0"} {
 			_, err := db.Main.NewRaw("UPDATE job_runs SET "+set+" WHERE id = ?", r.ID).Exec(t.Context())

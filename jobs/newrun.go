@@ -12,26 +12,28 @@ import (
 
 // NewRun is a row to be inserted into the ledger, in the form of the JSON document that the statement takes.
 type NewRun struct {
-	Job         string          `json:"job"`
-	Occurrence  string          `json:"occurrence"`
-	Attempt     int             `json:"attempt"`
-	Trigger     Trigger         `json:"trigger"`
-	RequestedBy string          `json:"requested_by"`
-	Resource    string          `json:"resource"`
-	Overlap     OverlapRule     `json:"overlap"`
-	OnLost      OnLost          `json:"on_lost"`
-	MaxAttempts int             `json:"max_attempts"`
-	Retry       Retry           `json:"retry"`
-	OncePer     OncePer         `json:"once_per"`
-	Limits      map[string]int  `json:"limits"`
-	OnlyOn      Labels          `json:"only_on"`
-	Period      string          `json:"period"`
-	Follow      bool            `json:"follow"`
-	Follows     Follows         `json:"follows"`
-	State       State           `json:"state"`
-	Outcome     *Outcome        `json:"outcome"`
-	Reason      Reason          `json:"reason"`
-	Detail      json.RawMessage `json:"detail"`
+	Job         string            `json:"job"`
+	Occurrence  string            `json:"occurrence"`
+	Attempt     int               `json:"attempt"`
+	Trigger     Trigger           `json:"trigger"`
+	RequestedBy string            `json:"requested_by"`
+	Resource    string            `json:"resource"`
+	Overlap     OverlapRule       `json:"overlap"`
+	OnLost      OnLost            `json:"on_lost"`
+	MaxAttempts int               `json:"max_attempts"`
+	Retry       Retry             `json:"retry"`
+	OncePer     OncePer           `json:"once_per"`
+	Limits      map[string]int    `json:"limits"`
+	OnlyOn      Labels            `json:"only_on"`
+	Period      string            `json:"period"`
+	Follow      bool              `json:"follow"`
+	Follows     Follows           `json:"follows"`
+	Params      map[string]string `json:"params"`
+	Notify      bool              `json:"notify"`
+	State       State             `json:"state"`
+	Outcome     *Outcome          `json:"outcome"`
+	Reason      Reason            `json:"reason"`
+	Detail      json.RawMessage   `json:"detail"`
 
 	// The instants go in as the database wants them.
 	ScheduledAt time.Time `json:"-"`
@@ -52,7 +54,7 @@ func (j *Job) pending(occurrence string, scheduled, due time.Time) NewRun {
 		OnLost: j.OnLost, MaxAttempts: j.MaxAttempts(), Retry: j.Retry, Limits: j.Limits, State: StatePending,
 		ScheduledAt: scheduled, DueAt: due,
 	}
-	n.OnlyOn, n.Follow = j.OnlyOn, j.Followed
+	n.OnlyOn, n.Follow, n.Notify = j.OnlyOn, j.Followed, j.Listened()
 	n.Period, _ = j.Resource.Period(scheduled)
 	if j.OncePer == OncePerResource {
 		n.OncePer = OncePerResource
@@ -112,7 +114,7 @@ func (j *Job) EndedRun(at time.Time, outcome Outcome, reason Reason, detail json
 // ManualRun is the row of a manual trigger, due at once.
 func ManualRun(r TriggerRequest, now time.Time) NewRun {
 	n := r.Job.pending(ManualOccurrence(r.RequestID), now, now)
-	n.Trigger, n.RequestedBy = TriggerManual, r.RequestedBy
+	n.Trigger, n.RequestedBy, n.Params = TriggerManual, r.RequestedBy, r.Params
 	return n
 }
 
@@ -145,6 +147,7 @@ func (r *Run) another(why Trigger, due time.Time) NewRun {
 		Job: r.Job, Occurrence: r.Occurrence, Attempt: r.Attempt + 1, Trigger: why, RequestedBy: r.RequestedBy,
 		Resource: r.Resource, Overlap: RuleWait, OnLost: r.OnLost, MaxAttempts: r.MaxAttempts, Retry: r.Retry,
 		OncePer: r.OncePer, Limits: r.Limits, OnlyOn: r.OnlyOn, Period: r.Period, Follow: r.Follow, Follows: r.Follows,
+		Params: r.Params, Notify: r.Notify,
 		State: StatePending, ScheduledAt: r.ScheduledAt, DueAt: due,
 	}
 	if r.Overlap == RuleAllow {

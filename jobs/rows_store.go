@@ -16,7 +16,7 @@ const RunColumns = `r.id, r.job, r.occurrence, r.attempt, r.trigger, r.requested
 	r.resource, r.overlap, r.on_lost, r.max_attempts, r.state, r.outcome, r.reason, r.detail, r.replica, r.owner,
 	r.fencing_token, r.created_at, r.started_at, r.finished_at, r.exit_code, r.signal, r.late_outcome,
 	r.retry, r.earlier, r.once_per, r.limits, r.cancel_reason, r.cancel_detail,
-	r.follow, r.period, r.follows, r.only_on`
+	r.follow, r.period, r.follows, r.only_on, r.params, r.notify`
 
 // document scans a JSON column, which one driver gives as text and the other as bytes.
 type document json.RawMessage
@@ -72,6 +72,8 @@ type runRow struct {
 	Period       string      `bun:"period"`
 	Follows      document    `bun:"follows"`
 	OnlyOn       document    `bun:"only_on"`
+	Params       document    `bun:"params"`
+	Notify       bool        `bun:"notify"`
 }
 
 // ScanRuns runs a query that selects (or returns) RunColumns.
@@ -107,6 +109,11 @@ func (r *runRow) policies(into *Run) error {
 			return fmt.Errorf("reading only_on: %w", err)
 		}
 	}
+	if string(r.Params) != emptyDocument {
+		if err := json.Unmarshal(r.Params, &into.Params); err != nil {
+			return fmt.Errorf("reading params: %w", err)
+		}
+	}
 	if string(r.Follows) != emptyDocument {
 		if err := json.Unmarshal(r.Follows, &into.Follows); err != nil {
 			return fmt.Errorf("reading follows: %w", err)
@@ -129,7 +136,7 @@ func (r *runRow) run() Run {
 		Owner: r.Owner, CreatedAt: r.CreatedAt.Time, StartedAt: r.StartedAt.Ptr(), FinishedAt: r.FinishedAt.Ptr(),
 		ExitCode: r.ExitCode, Signal: r.Signal, LateOutcome: json.RawMessage(r.LateOutcome), OncePer: OncePer(r.OncePer),
 		CancelReason: Reason(r.CancelReason), CancelDetail: json.RawMessage(r.CancelDetail),
-		Follow: r.Follow, Period: r.Period,
+		Follow: r.Follow, Notify: r.Notify, Period: r.Period,
 	}
 	if r.Earlier != "" {
 		run.Overlap = OverlapRule(r.Earlier)
@@ -152,6 +159,9 @@ func (n NewRun) encode(d dialect.Name) NewRun {
 	}
 	if n.Limits == nil {
 		n.Limits = map[string]int{}
+	}
+	if n.Params == nil {
+		n.Params = map[string]string{}
 	}
 	if n.OnlyOn == nil {
 		n.OnlyOn = Labels{}

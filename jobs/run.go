@@ -110,12 +110,14 @@ type Run struct {
 	OnLost       OnLost
 	MaxAttempts  int
 	Retry        Retry
-	OncePer      OncePer        // "" is once per occurrence
-	Limits       map[string]int // by tag, as they were when the run was planned; nil is none
-	OnlyOn       Labels         // what a replica's labels must be; nil is anything
-	Period       string         // the date in Resource's template; "" when it has none
-	Follow       bool           // other jobs come after this one, and nobody has looked yet what follows the run
-	Follows      Follows        // what the run came after
+	OncePer      OncePer           // "" is once per occurrence
+	Limits       map[string]int    // by tag, as they were when the run was planned; nil is none
+	OnlyOn       Labels            // what a replica's labels must be; nil is anything
+	Period       string            // the date in Resource's template; "" when it has none
+	Follow       bool              // other jobs come after this one, and nobody has looked yet what follows the run
+	Follows      Follows           // what the run came after
+	Params       map[string]string // what a manual run or a backfill was given; nil is nothing
+	Notify       bool              // somebody wants to hear how it ends, and nobody has looked yet
 	State        State
 	Outcome      Outcome
 	Reason       Reason

@@ -27,6 +27,9 @@ func (s SQL) MarshalText() ([]byte, error) { return fmt.Append(nil, s), nil }
 // SQLStatements are the statements of the attempt. What replaces a token is a literal, quotes included: whatever a name
 // is made of, it stays one value.
 func (a *Attempt) SQLStatements() ([]string, error) {
+	if _, err := a.Params(); err != nil {
+		return nil, err
+	}
 	values := a.Values()
 	list := make([]string, len(a.Job.SQL.Statements))
 	for i, text := range a.Job.SQL.Statements {
@@ -63,8 +66,8 @@ func (e *SQLError) Error() string { return e.Message }
 // SplitSQL takes a text apart at its semicolons. The error is a *TokenError (an unknown token, one inside quotes) or a
 // *SQLError: a quote that is not closed, a statement that would end the transaction, nothing at all. The parts are not understood any further; the
 // server refuses one that is more than a statement.
-func SplitSQL(text string, period bool) ([]string, error) {
-	if err := CheckArg(text, period); err != nil {
+func SplitSQL(text string, t Tokens) ([]string, error) {
+	if err := CheckArg(text, t); err != nil {
 		return nil, err
 	}
 	var list []string

@@ -42,7 +42,7 @@ func TestSplitSQL(t *testing.T) {
 		`SELECT '{{ "{{" }};'; b`:           {`SELECT '{{ "{{" }};'`, "b"},
 		`SELECT {{ "{{" }}`:                 {`SELECT {{ "{{" }}`},
 	} {
-		got, err := SplitSQL(text, true)
+		got, err := SplitSQL(text, Tokens{Period: true})
 		require.NoError(t, err, text)
 		assert.Equal(t, want, got, text)
 	}
@@ -68,13 +68,13 @@ func TestSplitSQLRefuses(t *testing.T) {
 		"SELECT 1 -- {{ .Resource }}": {"{{ .Resource }}", "a token in a comment"},
 		"SELECT {{ .Month }}":         {"{{ .Month }}", "is not known"},
 	} {
-		_, err := SplitSQL(text, true)
+		_, err := SplitSQL(text, Tokens{Period: true})
 		offset, length := placeOf(t, err)
 		require.ErrorContains(t, err, want.message, text)
 		assert.Equal(t, want.at, text[offset:], text)
 		assert.LessOrEqual(t, offset+length, len(text), text)
 	}
-	_, err := SplitSQL("SELECT {{ .Period }}", false)
+	_, err := SplitSQL("SELECT {{ .Period }}", Tokens{Period: false})
 	assert.ErrorContains(t, err, "has none")
 }
 
@@ -127,7 +127,7 @@ func FuzzSplitSQL(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := SplitSQL(text, true)
+		list, err := SplitSQL(text, Tokens{Period: true})
 		if err != nil {
 			offset, length := placeOf(t, err)
 			require.LessOrEqual(t, offset+length, len(text))
@@ -135,7 +135,7 @@ func FuzzSplitSQL(f *testing.F) {
 		}
 		require.NotEmpty(t, list)
 		for _, one := range list { // a statement is not taken apart again
-			again, err := SplitSQL(one, true)
+			again, err := SplitSQL(one, Tokens{Period: true})
 			require.NoError(t, err, one)
 			require.Equal(t, []string{one}, again)
 		}

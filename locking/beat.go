@@ -106,13 +106,15 @@ type answer struct {
 // verdicts are the locks of a beat by what is to be told about them.
 type verdicts struct {
 	extended, lost, unknown []*Lock
-	failed                  int   // attempts of unknown outcome, told before or not
-	err                     error // of one of them
+	slacks                  []time.Duration // of the extended ones
+	failed                  int             // attempts of unknown outcome, told before or not
+	err                     error           // of one of them
 }
 
 // settle applies an answer and then, without the mutex, tells everybody.
 func (k *Keeper) settle(b *beat, a answer) {
 	v := k.apply(b, a)
+	k.observeBeat(&v)
 	for _, l := range v.lost {
 		l.tellLost(ReasonDatabase)
 	}
@@ -146,6 +148,7 @@ func (k *Keeper) apply(b *beat, a answer) verdicts {
 		switch {
 		case err == nil:
 			l.record = a.results[i].Record
+			v.slacks = append(v.slacks, l.deadline-a.received)
 			l.confirm(b.sent)
 			l.unknown = false
 			v.extended = append(v.extended, l)

@@ -41,6 +41,8 @@ type KeeperConfig struct {
 	// OnClockStep is called when the database's clock was seen to step by more than the margin of a held lock;
 	// positive is forward, which is dangerous: it ends leases early.
 	OnClockStep func(step time.Duration)
+	// Observe hears of each event of each lock. It is called from several goroutines and must not block; nil is nobody.
+	Observe func(Event)
 }
 
 // Grant is an acquired lock that a Keeper should keep.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -70,7 +71,8 @@ type Lock struct {
 	fresh    bool // not renewed yet
 	unknown  bool // the last attempt's outcome is not known
 
-	notify sync.Mutex // OnExtend one at a time
+	notify  sync.Mutex  // OnExtend one at a time
+	counted atomic.Bool // how long it was held was told
 }
 
 func newLock(k *Keeper, g Grant) *Lock {
@@ -247,6 +249,7 @@ func (l *Lock) auditAcquired() {
 }
 
 func (l *Lock) audit(a audit.Action, o audit.Outcome, more ...zap.Field) {
+	l.told(a)
 	fields := []zap.Field{audit.Resource(l.Resource()), audit.Owner(l.Owner()), audit.Token(l.FencingToken())}
 	fields = append(fields, l.keeper.cfg.Fields...)
 	fields = append(fields, l.grant.Fields...)

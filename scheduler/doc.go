@@ -3,7 +3,7 @@
 //
 // # Model
 //
-// Everything that should run is a row of the ledger (job_runs), and a row is worked on in seven steps. Each step is one
+// Everything that should run is a row of the ledger (job_runs), and a row is worked on in eight steps. Each step is one
 // transaction, may be done by any replica, and may be repeated:
 //
 //	plan     plan_store.go    what fell due since the stored position becomes rows (outage.go); the position moves with them
@@ -13,8 +13,11 @@
 //	                          within the limits of its tags and once per resource (limit_store.go), while its job is not
 //	                          paused (pauses_store.go), by a replica that has the labels it asks for
 //	run      run.go           the command runs while the lock's context lives; the keeper (package locking) renews
+//	         what it prints is handed in meanwhile (output.go, output_store.go)
 //	finish   finish_store.go  outcome, next attempt, output and the release of the lock, guarded by the fencing token
 //	recover  finish_store.go  a running row without a live lock of its own token is lost; on_lost decides what follows
+//	notify   notify_store.go  what has ended is looked at for those who want to hear of it: messages in the outbox
+//	                          (notify.go decides; outbox_store.go is for who sends them)
 //	follow   follow_store.go  what has ended is looked at once more: the rows of the jobs that come after it (follow.go)
 //
 // scheduler.go is the loop, steps.go what it does in one turn, reload.go how the jobs are replaced between two turns,

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,14 +11,13 @@ import (
 )
 
 // drain lets running commands finish for DrainTimeout, then stops them, and waits until their outcomes are written and
-// their locks released: outcomes first, locks last, so that another replica takes over at once. Meanwhile it obeys requests
-// to end a run, as before.
+// their locks released: outcomes first, locks last, so that another replica takes over at once. Meanwhile requests to end a
+// run are obeyed as before (obey.go).
 func (s *Scheduler) drain(ctx context.Context) error {
 	s.draining = true
 	audit.Log(s.o.Audit, audit.ReplicaDrain, audit.Success, audit.Actor(audit.ActorReplica, s.o.Replica),
 		zap.Int("running", s.active.count()), zap.Duration("drain_timeout", s.o.DrainTimeout))
 	s.lastClaims(ctx)
-	defer s.startObeying(ctx)()
 
 	idle := make(chan struct{})
 	go func() { // ends with the last run: each is bounded by the timers below
@@ -44,28 +42,6 @@ func (s *Scheduler) drain(ctx context.Context) error {
 	s.active.giveUp()
 	<-idle
 	return errors.New("leaving while outcomes could not be written")
-}
-
-// startObeying looks for requests to end a run as often as the loop did; the returned function ends it. It is apart from the
-// drain, which a database that does not answer must not hold up.
-func (s *Scheduler) startObeying(ctx context.Context) (stop func()) {
-	obeying, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(maxSleep)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-obeying.Done():
-				return
-			}
-			if err := s.endAsked(obeying); err != nil && obeying.Err() == nil {
-				s.o.Log.Debug("requests to end a run could not be read", zap.Error(err))
-			}
-		}
-	})
-	return func() { cancel(); wg.Wait() }
 }
 
 // lastClaims starts, and so drains, what was claimed by a statement whose answer is missing. When the database does not

@@ -20,8 +20,10 @@ type report struct {
 	exitCode *int
 	signal   string
 	output   jobs.Output
+	chunks   bool // there may be chunks of the output, which the output replaces
 	// again says that on_lost decides what follows: the run was lost or drained.
 	again bool
+	took  time.Duration // from the start to the death of the process tree; 0 when nothing was started
 }
 
 // finished is what became of a report.
@@ -117,6 +119,7 @@ func (s *store) insertNext(ctx context.Context, tx bun.Tx, next func(now time.Ti
 	return &rows[0], nil
 }
 
+// storeOutput stores nothing when there is nothing: then the chunks of a run whose output was lost are all that is left of it.
 func (s *store) storeOutput(ctx context.Context, tx bun.Tx, r *report) error {
 	if r.output.Total == 0 {
 		return nil
@@ -125,7 +128,10 @@ func (s *store) storeOutput(ctx context.Context, tx bun.Tx, r *report) error {
 	if err != nil {
 		return fmt.Errorf("storing the output: %w", err)
 	}
-	return nil
+	if !r.chunks {
+		return nil
+	}
+	return s.clearChunks(ctx, tx, r.run.ID)
 }
 
 // bytesOrEmpty: a nil slice would be NULL.

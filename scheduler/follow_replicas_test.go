@@ -88,7 +88,7 @@ func (b *bench) age(r jobs.Run, by time.Duration) {
 func TestLooksAreByTheSmallIndex(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
-		for name, plan := range map[string]string{"look": b.explain(b.q.look), "followed": b.explain(b.q.followed, `["up"]`, followBatch)} {
+		for name, plan := range map[string]string{"look": b.explain(b.q.look, "nonce"), "followed": b.explain(b.q.followed, `["up"]`, followBatch)} {
 			assert.Contains(b.t, plan, "job_runs_follow", name)
 		}
 	})

@@ -202,11 +202,8 @@ func TestARunByHandIsFollowedToo(t *testing.T) {
 		up, other := named("up", nil)(b.t), named("other", nil)(b.t)
 		f := b.linked(up, other, named("next", comingAfter(jobs.AfterSuccess, "up"))(b.t),
 			named("both", comingAfter(jobs.AfterSuccess, "up", "other"))(b.t))
-		l, err := jobs.OpenLedger(b.db)
-		require.NoError(b.t, err)
 		for _, j := range []*jobs.Job{up, other} {
-			_, err := l.Trigger(b.ctx(), jobs.TriggerRequest{Job: j, RequestID: "one"})
-			require.NoError(b.t, err)
+			b.start(j, "one")
 			b.mustFinish(b.mustClaim(1, j.Name)[0], jobs.OutcomeSucceeded)
 		}
 		rows := b.mustFollow(f)

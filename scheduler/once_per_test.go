@@ -48,11 +48,8 @@ func TestAManualRunIsNoOccurrence(t *testing.T) { // whoever asks gets a run, an
 	t.Parallel()
 	each(t, func(b *bench) {
 		j := named("report", oncePerResource)(b.t)
-		l, err := jobs.OpenLedger(b.db)
-		require.NoError(b.t, err)
 		for _, id := range []string{"one", "two"} {
-			_, err = l.Trigger(b.ctx(), jobs.TriggerRequest{Job: j, RequestID: id})
-			require.NoError(b.t, err)
+			b.start(j, id)
 			ended, _ := b.mustSettle()
 			require.Empty(b.t, ended)
 			won := b.mustClaim(1, "report")

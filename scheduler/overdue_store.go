@@ -27,6 +27,9 @@ type overdueJob struct {
 type maxAge struct {
 	Job    string `json:"job"`
 	MaxAge int64  `json:"max_age"` // milliseconds
+
+	channels []string // that want to hear of it
+	listened bool     // somebody wants to hear of the job at all
 }
 
 // overdue finds the jobs whose last success is older than they allow, and keeps a row of audit_log for each, once for the
@@ -56,6 +59,9 @@ func (s *store) overdueIn(ctx context.Context, tx bun.Tx, ages []maxAge, who ide
 			Reason: o.reason(), Detail: detail(map[string]any{"since": o.Since.Time}),
 		}
 	}
+	if err := s.sayOverdue(ctx, tx, ages, reported, who); err != nil {
+		return nil, err
+	}
 	return reported, s.audit(ctx, tx, rows)
 }
 
@@ -72,8 +78,8 @@ func (s *Scheduler) overdueDue(ctx context.Context) error {
 	if now < s.overdueAt || len(s.ages) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpOverdue)
+	defer done()
 	reported, err := s.store.overdue(ctx, s.ages, s.who)
 	if err != nil {
 		return err
@@ -93,7 +99,9 @@ func agesOf(known []*jobs.Job) []maxAge {
 	var ages []maxAge
 	for _, j := range known {
 		if j.MaxAge > 0 && j.Enabled {
-			ages = append(ages, maxAge{j.Name, j.MaxAge.Milliseconds()})
+			ages = append(ages, maxAge{
+				Job: j.Name, MaxAge: j.MaxAge.Milliseconds(), channels: j.Notify[jobs.EventOverdue], listened: j.Listened(),
+			})
 		}
 	}
 	return ages

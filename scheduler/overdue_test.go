@@ -15,7 +15,7 @@ import (
 func (b *bench) overdueAfter(age time.Duration, names ...string) []overdueJob {
 	ages := make([]maxAge, len(names))
 	for i, name := range names {
-		ages[i] = maxAge{name, age.Milliseconds()}
+		ages[i] = maxAge{Job: name, MaxAge: age.Milliseconds()}
 	}
 	found, err := b.overdue(b.ctx(), ages, identity{Replica: "a"})
 	require.NoError(b.t, err)
@@ -59,7 +59,7 @@ func TestTwoReplicasReportAnOverdueJobOnce(t *testing.T) {
 			b.t.Skip("a transaction is the only writer here")
 		}
 		b.ended(b.due(named("j", nil)(b.t), 50*time.Second), jobs.OutcomeFailed)
-		ages := []maxAge{{"j", 0}}
+		ages := []maxAge{{Job: "j"}}
 		first, err := b.db.BeginTx(b.ctx(), nil)
 		require.NoError(b.t, err)
 		found, err := b.overdueIn(b.ctx(), first, ages, identity{Replica: "a"})

@@ -31,6 +31,7 @@ var ErrPast = errors.New("scheduler: the end of the pause has passed")
 // PauseRequest asks for pauses.
 type PauseRequest struct {
 	Jobs   []string // "" is all jobs; whether there are such jobs is not checked, see Known
+	Tag    string   // by which the jobs were chosen, for the audit; "" is by their names
 	Reason string
 	By     string        // who asks, for the audit
 	Until  time.Time     // zero: until it is resumed
@@ -58,7 +59,7 @@ func (p *Pauses) Pause(ctx context.Context, r PauseRequest) ([]Paused, error) {
 		}
 		for _, job := range r.Jobs {
 			one := Paused{Pause: Pause{Job: job, Reason: r.Reason, By: r.By, From: now, Until: until}}
-			if err := p.pause(ctx, tx, &one, open); err != nil {
+			if err := p.pause(ctx, tx, &one, open, r.Tag); err != nil {
 				return err
 			}
 			paused = append(paused, one)
@@ -72,7 +73,7 @@ func (p *Pauses) Pause(ctx context.Context, r PauseRequest) ([]Paused, error) {
 }
 
 // pause writes one pause: into the open one of the job, or beside it when that has ended by itself.
-func (p *Pauses) pause(ctx context.Context, tx bun.Tx, one *Paused, open map[string]pauseRow) error {
+func (p *Pauses) pause(ctx context.Context, tx bun.Tx, one *Paused, open map[string]pauseRow, tag string) error {
 	s, until := p.s, dbtime.Arg(p.s.d, one.Until)
 	row, isOpen := open[one.Job]
 	if isOpen && !row.over(one.From) {
@@ -80,7 +81,7 @@ func (p *Pauses) pause(ctx context.Context, tx bun.Tx, one *Paused, open map[str
 		if err := s.execute(ctx, tx, s.q.changePause, one.Reason, one.By, until, row.ID); err != nil {
 			return err
 		}
-		return p.audit(ctx, tx, audit.JobPause, &one.Pause)
+		return p.audit(ctx, tx, audit.JobPause, &one.Pause, tag)
 	}
 	if isOpen {
 		if err := s.execute(ctx, tx, s.q.closePause, "", dbtime.Arg(s.d, row.Until.Time), row.ID); err != nil {
@@ -90,12 +91,17 @@ func (p *Pauses) pause(ctx context.Context, tx bun.Tx, one *Paused, open map[str
 	if err := s.execute(ctx, tx, s.q.addPause, one.Job, one.Reason, one.By, dbtime.Arg(s.d, one.From), until); err != nil {
 		return err
 	}
-	return p.audit(ctx, tx, audit.JobPause, &one.Pause)
+	return p.audit(ctx, tx, audit.JobPause, &one.Pause, tag)
 }
 
 // Resume ends the pauses of the jobs, and returns those that were paused, in the order of the request. A job whose own pause
 // was ended stays paused while all are.
 func (p *Pauses) Resume(ctx context.Context, names []string, by string) (resumed []string, err error) {
+	return p.ResumeTagged(ctx, names, by, "")
+}
+
+// ResumeTagged is Resume for jobs that were chosen by a tag, which the audit keeps.
+func (p *Pauses) ResumeTagged(ctx context.Context, names []string, by, tag string) (resumed []string, err error) {
 	err = p.change(ctx, func(tx bun.Tx, now time.Time, open map[string]pauseRow) error {
 		for _, job := range names {
 			row, isOpen := open[job]
@@ -105,7 +111,7 @@ func (p *Pauses) Resume(ctx context.Context, names []string, by string) (resumed
 			if err := p.s.execute(ctx, tx, p.s.q.closePause, by, dbtime.Arg(p.s.d, now), row.ID); err != nil {
 				return err
 			}
-			if err := p.audit(ctx, tx, audit.JobResume, &Pause{Job: job, Reason: row.Reason, By: by, From: row.From.Time}); err != nil {
+			if err := p.audit(ctx, tx, audit.JobResume, &Pause{Job: job, Reason: row.Reason, By: by, From: row.From.Time}, tag); err != nil {
 				return err
 			}
 			resumed = append(resumed, job)
@@ -176,9 +182,13 @@ func (p *Pauses) change(ctx context.Context, f func(tx bun.Tx, now time.Time, op
 	})
 }
 
-// audit keeps who did it.
-func (p *Pauses) audit(ctx context.Context, tx bun.Tx, a audit.Action, pause *Pause) error {
-	return p.s.execute(ctx, tx, p.s.q.auditPause, string(a), pause.By, pause.Job, pause.Reason, encode(pause.fact()))
+// audit keeps who did it, and by which tag.
+func (p *Pauses) audit(ctx context.Context, tx bun.Tx, a audit.Action, pause *Pause, tag string) error {
+	facts := pause.fact()
+	if tag != "" {
+		facts["tag"] = tag
+	}
+	return p.s.execute(ctx, tx, p.s.q.auditPause, string(a), pause.By, pause.Job, pause.Reason, encode(facts))
 }
 
 func (s *store) execute(ctx context.Context, tx bun.Tx, query string, args ...any) error {

@@ -58,8 +58,14 @@ func (s *stage) start(_ context.Context, a jobs.Attempt) (Process, error) {
 	if s.c.work != nil {
 		w = s.c.work(&a)
 	}
+	if w.refused != nil {
+		return nil, w.refused
+	}
 	p := &actedProcess{dies: a.Job.KillAfter, done: make(chan struct{})}
 	end := jobs.Result{Cause: jobs.CauseExited, ExitCode: w.code}
+	if w.end != nil {
+		end = *w.end
+	}
 	if limit := a.Job.Timeout; limit > 0 && limit < w.takes { // a supervisor's part
 		w.takes, end = limit, jobs.Result{Cause: jobs.CauseTimeout, Signal: "SIGTERM"}
 	}
@@ -121,10 +127,11 @@ func crash(at time.Duration, name string) step {
 // trigger asks for a manual run of the first job.
 func trigger(at time.Duration, id string) step {
 	return step{at, func(s *stage) {
-		ledger, err := jobs.OpenLedger(s.db.Main)
+		actions, err := OpenActions(s.db.Main)
 		require.NoError(s.t, err)
-		_, err = ledger.Trigger(s.t.Context(), jobs.TriggerRequest{Job: s.known[0], RequestID: id, RequestedBy: "test"})
+		_, created, err := actions.Start(s.t.Context(), StartRequest{Job: s.known[0], RequestID: id, By: "test"})
 		require.NoError(s.t, err)
+		require.True(s.t, created)
 	}}
 }
 

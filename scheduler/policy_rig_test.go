@@ -40,8 +40,10 @@ type policyCase struct {
 
 // work is what one attempt does.
 type work struct {
-	takes time.Duration
-	code  int
+	takes   time.Duration
+	code    int
+	end     *jobs.Result // how it ends, where code does not say it
+	refused error        // it cannot be started
 }
 
 type step struct {

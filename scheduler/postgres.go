@@ -5,7 +5,8 @@ import "github.com/cronlatch/cronlatch/jobs"
 // postgresEarlier selects the unfinished runs of r's job that come before r.
 const postgresEarlier = `FROM job_runs AS e
 	WHERE e.job = r.job AND e.state <> 'finished' AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
-	AND ` + postgresMoves
+	AND ` + postgresMoves + `
+	AND ` + postgresYields
 
 // postgresBlocked selects something when r has to wait for an earlier run of its job.
 const postgresBlocked = `SELECT 1 ` + postgresEarlier + ` AND r.earlier <> 'allow' LIMIT 1`
@@ -44,8 +45,9 @@ SELECT clock_timestamp() AS now,
 	EXISTS (SELECT 1 FROM job_runs AS r WHERE r.state = 'running' AND NOT EXISTS (
 		SELECT 1 FROM distributed_locks AS l
 		WHERE l.resource = r.resource AND l.fencing_token = r.fencing_token AND l.expires_at > clock_timestamp())) AS lost,
-	EXISTS (SELECT 1 FROM job_runs WHERE state = 'running' AND cancel_reason <> '') AS cancels,
-	EXISTS (SELECT 1 FROM job_runs WHERE follow AND state = 'finished') AS follow`,
+	EXISTS (SELECT 1 FROM job_runs WHERE follow AND state = 'finished') AS follow,
+	EXISTS (SELECT 1 FROM job_runs WHERE notify AND state = 'finished') AS notify,
+	EXISTS (SELECT 1 FROM replicas WHERE boot_nonce = ? AND drain_asked_at IS NOT NULL) AS drain`,
 
 	addPositions: `
 INSERT INTO plan_positions (job, schedule_hash, position)
@@ -156,6 +158,7 @@ FROM job_runs AS r JOIN job_runs AS e
 	ON e.job = r.job AND e.state IN ('pending', 'running') AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
 WHERE r.state = 'pending' AND r.earlier = 'replace' AND r.due_at <= statement_timestamp()
 	AND (r.start_by IS NULL OR r.start_by > statement_timestamp()) AND e.cancel_reason = '' AND NOT ` + postgresPaused + `
+	AND ` + postgresYields + `
 ORDER BY e.id, r.id LIMIT 500
 FOR UPDATE OF e SKIP LOCKED`,
 	askToEnd: `
@@ -214,6 +217,8 @@ WHERE joined_at <= ?0 AND coalesce(left_at, seen_at) >= coalesce(
 	holdPauses: postgresHoldPauses, lockPauses: postgresLockPauses, pausesBetween: postgresPausesBetween, openPauses: openPauses,
 	addPause: addPause, changePause: changePause, closePause: closePause, auditPause: postgresAuditPause,
 	isJob: isJob, jobNames: jobNames,
+
+	addChunks: postgresAddChunks, clearChunks: clearChunks,
 
 	lockOverdue: `SELECT pg_advisory_xact_lock(6043117720915386412)`,
 	overdue: `

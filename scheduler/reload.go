@@ -82,7 +82,7 @@ func (s *Scheduler) handOver(ctx context.Context, fresh, old []*planned) (done b
 // know replaces everything that is derived from the definitions.
 func (s *Scheduler) know(d *definitions, plans []*planned) {
 	s.known.Store(d)
-	s.plans, s.chains, s.ages = plans, followersOf(d.jobs), agesOf(d.jobs)
+	s.plans, s.chains, s.ages, s.lates = plans, followersOf(d.jobs), agesOf(d.jobs), latesOf(d.jobs)
 	s.active.jobs = make(map[string]*jobs.Job, len(d.jobs))
 	for _, j := range d.jobs {
 		s.active.jobs[j.Name] = j

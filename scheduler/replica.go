@@ -20,7 +20,7 @@ func (s *Scheduler) startBeating(ctx context.Context) (stop func()) {
 		tick := time.NewTicker(s.o.TTL / 3)
 		defer tick.Stop()
 		for {
-			if err := s.beat(beating, ctx.Err() != nil); err != nil && beating.Err() == nil {
+			if err := s.beat(beating, ctx.Err() != nil || s.asked.Load()); err != nil && beating.Err() == nil {
 				s.o.Log.Debug("this replica's row could not be written", zap.Error(err))
 			}
 			select {
@@ -37,9 +37,10 @@ func (s *Scheduler) startBeating(ctx context.Context) (stop func()) {
 // beat moves seen_at. A replica that was away for a TTL or longer (or is new) begins a new lifetime instead, so that
 // the gap stays visible: "nobody reached the database from A to B".
 func (s *Scheduler) beat(ctx context.Context, draining bool) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpBeat)
+	defer done()
 	running, hash := s.active.count(), s.known.Load().hash
+	s.told.Store(int64(running))
 	res, err := s.store.db.NewRaw(s.store.q.beat, running, draining, hash, s.who.Nonce,
 		dbtime.Millis(s.o.TTL), s.who.Nonce).Exec(ctx)
 	if err != nil {

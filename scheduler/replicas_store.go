@@ -27,6 +27,11 @@ type ReplicaRow struct {
 	JoinedAt dbtime.Time `bun:"joined_at"`
 	SeenAt   dbtime.Time `bun:"seen_at"`
 	Now      dbtime.Time `bun:"now"` // the database's clock
+
+	// DrainAskedAt is when somebody asked for it to take no more runs; zero is nobody. Draining is what it says itself.
+	DrainAskedAt dbtime.Time `bun:"drain_asked_at"`
+	DrainAskedBy string      `bun:"drain_asked_by"`
+	DrainReason  string      `bun:"drain_reason"`
 }
 
 // Labels are what a replica says of itself; empty is nothing.
@@ -78,16 +83,22 @@ func Replicas(ctx context.Context, db bun.IDB, within time.Duration) ([]ReplicaR
 }
 
 // A replica that lost the database for a while has a row for each lifetime; the last one counts.
-const replicaColumns = `SELECT name, boot_nonce, host, pid, version, definitions_hash, capacity, running, draining, labels, joined_at, seen_at, `
+const replicaColumns = `SELECT r.name, r.boot_nonce, r.host, r.pid, r.version, r.definitions_hash, r.capacity, r.running, r.draining, r.labels,
+	r.joined_at, r.seen_at, d.drain_asked_at, coalesce(d.drain_asked_by, '') AS drain_asked_by, coalesce(d.drain_reason, '') AS drain_reason, `
 
-const postgresReplicas = replicaColumns + `clock_timestamp() AS now
+// A request to drain is for the process, whichever of its lifetimes has it.
+const replicaTables = `
 FROM replicas AS r
-WHERE left_at IS NULL AND seen_at > clock_timestamp() - ? * interval '1 second'
-	AND NOT EXISTS (SELECT 1 FROM replicas AS l WHERE l.boot_nonce = r.boot_nonce AND l.id > r.id)
-ORDER BY name, id LIMIT ?`
+LEFT JOIN replicas AS d ON d.id = (
+	SELECT max(x.id) FROM replicas AS x WHERE x.boot_nonce = r.boot_nonce AND x.drain_asked_at IS NOT NULL)
+`
 
-const sqliteReplicas = replicaColumns + sqliteNow + ` AS now
-FROM replicas AS r
-WHERE left_at IS NULL AND seen_at > ` + sqliteNow + ` - CAST(? * 1000 AS INTEGER)
+const postgresReplicas = replicaColumns + `clock_timestamp() AS now` + replicaTables + `
+WHERE r.left_at IS NULL AND r.seen_at > clock_timestamp() - ? * interval '1 second'
 	AND NOT EXISTS (SELECT 1 FROM replicas AS l WHERE l.boot_nonce = r.boot_nonce AND l.id > r.id)
-ORDER BY name, id LIMIT ?`
+ORDER BY r.name, r.id LIMIT ?`
+
+const sqliteReplicas = replicaColumns + sqliteNow + ` AS now` + replicaTables + `
+WHERE r.left_at IS NULL AND r.seen_at > ` + sqliteNow + ` - CAST(? * 1000 AS INTEGER)
+	AND NOT EXISTS (SELECT 1 FROM replicas AS l WHERE l.boot_nonce = r.boot_nonce AND l.id > r.id)
+ORDER BY r.name, r.id LIMIT ?`

@@ -90,6 +90,9 @@ func (a *activeRuns) stopAll() {
 // launch starts a claimed run in a goroutine of its own. From here on the run ends with a report, whatever happens.
 func (s *Scheduler) launch(c claimed) {
 	s.decided(audit.RunClaim, &c.run)
+	for _, o := range s.o.Observe {
+		o.Claimed(&c.run)
+	}
 	s.active.add()
 	asks := s.active.listen(c.run.ID)
 	s.active.wg.Go(func() {
@@ -110,6 +113,7 @@ func (s *Scheduler) execute(c claimed, asks <-chan jobs.Run) {
 		OnExtend: link.extend, Fields: []zap.Field{audit.Job(c.run.Job), audit.RunID(c.run.ID)},
 	})
 	failpoint.Hit("starting")
+	began := s.o.Boot()
 	proc, err := s.o.Start(lock.Context(), jobs.Attempt{
 		Job: job, Run: c.run, LockExpires: c.lock.ExpiresAt, StopAt: lock.StopAt(), Deadline: lock.Deadline(),
 	})
@@ -119,8 +123,10 @@ func (s *Scheduler) execute(c claimed, asks <-chan jobs.Run) {
 	}
 	link.attach(proc, lock)
 	s.decided(audit.RunStart, &c.run)
+	live := s.live.open(&c.run, proc, s.o.Boot())
 	r := conclude(s.watch(proc, lock, asks), job.ExitCodes)
-	r.run = c.run
+	r.chunks = s.live.close(live)
+	r.run, r.took = c.run, s.o.Boot()-began
 	failpoint.Hit("finishing")
 	s.write(r, lock)
 }
@@ -174,9 +180,9 @@ func (s *Scheduler) watch(proc Process, lock *locking.Lock, asks <-chan jobs.Run
 func (s *Scheduler) write(r *report, lock *locking.Lock) {
 	pause := 50 * time.Millisecond
 	for {
-		ctx, cancel := context.WithTimeout(s.active.writing, opTimeout)
+		ctx, timed := s.step(s.active.writing, OpFinish)
 		done, err := s.store.finish(ctx, r)
-		cancel()
+		timed()
 		if err == nil {
 			s.wrote(r, done)
 			lock.Forget()
@@ -187,6 +193,7 @@ func (s *Scheduler) write(r *report, lock *locking.Lock) {
 		case <-s.active.writing.Done():
 			s.o.Log.Error("leaving without having written the outcome; the run will be recovered as lost",
 				audit.RunID(r.run.ID), audit.RunOutcome(string(r.outcome)))
+			s.wasNotWritten(r)
 			return
 		case <-time.After(pause + rand.N(pause)):
 			pause = min(2*pause, slowFinish)
@@ -197,6 +204,7 @@ func (s *Scheduler) write(r *report, lock *locking.Lock) {
 func (s *Scheduler) wrote(r *report, done finished) {
 	run := r.run
 	run.Outcome, run.Reason = r.outcome, r.reason
+	s.endedHere(r, &run, !done.late)
 	if done.late {
 		audit.Log(s.o.Audit, audit.RunFinish, audit.Failure, audit.Actor(audit.ActorReplica, s.o.Replica), audit.Job(run.Job),
 			audit.RunID(run.ID), audit.Token(run.FencingToken), audit.RunOutcome(string(r.outcome)),
@@ -207,4 +215,11 @@ func (s *Scheduler) wrote(r *report, done finished) {
 	if done.next != nil {
 		s.decided(audit.RunRetry, done.next)
 	}
+}
+
+// wasNotWritten tells that a run is over here, and that somebody else has to find out.
+func (s *Scheduler) wasNotWritten(r *report) {
+	run := r.run
+	run.Outcome, run.Reason = r.outcome, r.reason
+	s.endedHere(r, &run, false)
 }

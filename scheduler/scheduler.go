@@ -54,6 +54,9 @@ type Options struct {
 	Audit *zap.Logger          // nil is silence
 	Boot  func() time.Duration // a clock that goes on in suspend; nil is boottime.Now
 	Wall  func() time.Time     // this host's clock, only to report when it is set: nothing follows it. Optional
+
+	Observe []Observer                      // of runs; nil is nobody
+	Timed   func(op Op, took time.Duration) // hears how long the database took, failures included; nil is nobody
 }
 
 const (
@@ -80,6 +83,7 @@ type Scheduler struct {
 	plans   []*planned
 	chains  followers
 	ages    []maxAge // of the jobs that have a max_age
+	lates   []lateJob
 	unknown []string // jobs whose runs were seen and that this replica cannot run
 
 	wake    chan struct{} // somebody may have work for us; holds one
@@ -91,10 +95,14 @@ type Scheduler struct {
 	loaded   bool      // the plan positions were read
 	maybe    []claimed // claims whose commit was not answered
 	active   activeRuns
+	live     streams
 	draining bool
+	asked    atomic.Bool  // to take no more runs (replica_drain.go)
+	told     atomic.Int64 // how many runs the row of this replica says are running
 
 	longestKill time.Duration // of all jobs that were ever known
 	overdueAt   time.Duration // on the boot clock: when to look for overdue jobs again
+	lateAt      time.Duration // and for late runs
 }
 
 // New checks the options and returns a scheduler that is not running yet.
@@ -107,7 +115,7 @@ func New(o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	store.silence = o.TTL
+	store.silence, store.nonce = o.TTL, o.Nonce
 	s := &Scheduler{
 		o: o, store: store, clock: newClock(o.Boot, o.TTL),
 		who:     identity{Replica: o.Replica, Host: o.Host, PID: o.PID, Nonce: o.Nonce},
@@ -116,6 +124,7 @@ func New(o Options) (*Scheduler, error) {
 		changed: make(chan struct{}, 1),
 	}
 	s.active.init()
+	s.live.opened = make(chan struct{}, 1)
 	plans, _ := plansOf(o.Jobs, nil)
 	s.know(&definitions{jobs: o.Jobs, hash: o.DefinitionsHash}, plans)
 	return s, nil
@@ -154,10 +163,14 @@ func (s *Scheduler) ClockStepped(step time.Duration) { s.clock.stepped(step) }
 // Run works until ctx ends, then drains (drain.go). It returns an error only when leaving was not clean.
 func (s *Scheduler) Run(ctx context.Context) error {
 	stopBeating := s.startBeating(ctx)
+	stopStreaming := s.startStreaming(ctx)
+	stopObeying := s.startObeying(ctx)
 	for ctx.Err() == nil {
 		sleep(ctx, s.tick(ctx), s.wake)
 	}
 	err := s.drain(ctx)
+	stopObeying()
+	stopStreaming()
 	stopBeating()
 	return errors.Join(err, s.leave(ctx))
 }
@@ -205,11 +218,7 @@ func (s *Scheduler) work(ctx context.Context) error {
 	if err := s.settleUnknown(ctx); err != nil {
 		return err
 	}
-	if g.Cancels {
-		if err := s.endAsked(ctx); err != nil {
-			return err
-		}
-	}
+	s.obeyDrain(ctx, g.Drain)
 	if err := s.adopt(ctx); err != nil {
 		return err
 	}
@@ -234,6 +243,14 @@ func (s *Scheduler) work(ctx context.Context) error {
 		if err := s.recoverDue(ctx); err != nil {
 			return err
 		}
+	}
+	if g.Notify {
+		if err := s.notifyDue(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.lateDue(ctx); err != nil {
+		return err
 	}
 	return s.overdueDue(ctx)
 }

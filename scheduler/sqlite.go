@@ -7,7 +7,8 @@ const sqliteNow = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`
 
 const sqliteEarlier = `FROM job_runs AS e
 	WHERE e.job = r.job AND e.state <> 'finished' AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
-	AND ` + sqliteMoves
+	AND ` + sqliteMoves + `
+	AND ` + sqliteYields
 
 // sqliteDone selects the marker that r is once_per for. A manual trigger is no occurrence.
 const sqliteDone = `FROM resource_markers AS m
@@ -34,7 +35,7 @@ const sqliteRunning = `SELECT 1 FROM job_runs AS q WHERE q.job = r.job AND q.sta
 const sqliteReturning = `RETURNING id, job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by,
 	resource, overlap, on_lost, max_attempts, state, outcome, reason, detail, replica, owner, fencing_token, created_at,
 	started_at, finished_at, exit_code, signal, late_outcome, retry, earlier, once_per, limits, cancel_reason, cancel_detail,
-	follow, period, follows, only_on`
+	follow, period, follows, only_on, params, notify`
 
 // There are no row locks: every transaction begins IMMEDIATE, so its reads are still true when it writes.
 //
@@ -48,8 +49,9 @@ SELECT ` + sqliteNow + ` AS now,
 	EXISTS (SELECT 1 FROM job_runs AS r WHERE r.state = 'running' AND NOT EXISTS (
 		SELECT 1 FROM distributed_locks AS l
 		WHERE l.resource = r.resource AND l.fencing_token = r.fencing_token AND l.expires_at > ` + sqliteNow + `)) AS lost,
-	EXISTS (SELECT 1 FROM job_runs WHERE state = 'running' AND cancel_reason <> '') AS cancels,
-	EXISTS (SELECT 1 FROM job_runs WHERE follow AND state = 'finished') AS follow`,
+	EXISTS (SELECT 1 FROM job_runs WHERE follow AND state = 'finished') AS follow,
+	EXISTS (SELECT 1 FROM job_runs WHERE notify AND state = 'finished') AS notify,
+	EXISTS (SELECT 1 FROM replicas WHERE boot_nonce = ? AND drain_asked_at IS NOT NULL) AS drain`,
 
 	addPositions: `
 INSERT INTO plan_positions (job, schedule_hash, position)
@@ -139,6 +141,7 @@ FROM job_runs AS r JOIN job_runs AS e
 	ON e.job = r.job AND e.state IN ('pending', 'running') AND (e.scheduled_at, e.id) < (r.scheduled_at, r.id)
 WHERE r.state = 'pending' AND r.earlier = 'replace' AND r.due_at <= ` + sqliteNow + `
 	AND (r.start_by IS NULL OR r.start_by > ` + sqliteNow + `) AND e.cancel_reason = '' AND NOT ` + sqlitePaused + `
+	AND ` + sqliteYields + `
 ORDER BY e.id, r.id LIMIT 500`,
 	askToEnd: `
 UPDATE job_runs SET cancel_reason = x.value->>'reason', cancel_detail = x.value->'detail'
@@ -197,6 +200,8 @@ WHERE joined_at <= ?0 AND coalesce(left_at, seen_at) >= coalesce(
 	pausesBetween: sqlitePausesBetween, openPauses: openPauses,
 	addPause: addPause, changePause: changePause, closePause: closePause, auditPause: sqliteAuditPause,
 	isJob: isJob, jobNames: jobNames,
+
+	addChunks: sqliteAddChunks, dropChunks: sqliteDropChunks, clearChunks: clearChunks,
 
 	overdue: `
 SELECT job, coalesce(success, first) AS since, success IS NOT NULL AS succeeded

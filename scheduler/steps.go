@@ -16,8 +16,8 @@ import (
 // audit what was decided.
 
 func (s *Scheduler) look(ctx context.Context) (glance, error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpLook)
+	defer done()
 	if err := s.o.Check(ctx); err != nil {
 		return glance{}, err
 	}
@@ -65,7 +65,9 @@ func (s *Scheduler) planDue(ctx context.Context) (fresh bool, err error) {
 	if len(due) == 0 {
 		return false, nil
 	}
+	timed := s.timed(OpPlan)
 	runs, err := s.store.plan(ctx, due, planRules{late: s.o.TTL})
+	timed()
 	for i := range runs {
 		s.auditPlanned(&runs[i])
 	}
@@ -82,6 +84,7 @@ func (s *Scheduler) auditPlanned(r *jobs.Run) {
 // auditEnded says that a run was ended without running. What follows it need not wait for the next look.
 func (s *Scheduler) auditEnded(r *jobs.Run) {
 	s.decided(endAction(r.Outcome), r)
+	s.endedUnrun(r)
 	if r.Follow {
 		s.Wake()
 	}
@@ -99,8 +102,8 @@ func (s *Scheduler) followDue(ctx context.Context) error {
 
 // followSome is one look; more says that another one may find something. The audit has its rows like everything planned.
 func (s *Scheduler) followSome(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpFollow)
+	defer done()
 	found, err := s.store.followUp(ctx, s.chains)
 	for i := range found.rows {
 		s.auditPlanned(&found.rows[i])
@@ -126,8 +129,8 @@ func endAction(o jobs.Outcome) audit.Action {
 }
 
 func (s *Scheduler) settleDue(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpSettle)
+	defer done()
 	ended, asked, err := s.store.settle(ctx)
 	for i := range ended {
 		s.auditEnded(&ended[i])
@@ -140,8 +143,8 @@ func (s *Scheduler) settleDue(ctx context.Context) error {
 
 // endAsked stops the runs of this replica that somebody has asked to end.
 func (s *Scheduler) endAsked(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpCancel)
+	defer done()
 	asked, err := s.store.cancelling(ctx)
 	for i := range asked {
 		s.active.ask(asked[i])
@@ -151,7 +154,7 @@ func (s *Scheduler) endAsked(ctx context.Context) error {
 
 // claimDue claims and starts runs until nothing is due or no slot is free.
 func (s *Scheduler) claimDue(ctx context.Context) error {
-	for !s.draining && !s.clock.held() {
+	for !s.draining && !s.asked.Load() && !s.clock.held() {
 		free := s.o.Capacity - s.active.count()
 		if free < 1 {
 			return nil
@@ -166,8 +169,8 @@ func (s *Scheduler) claimDue(ctx context.Context) error {
 
 // claimSome is one claim; more says that another one may find something.
 func (s *Scheduler) claimSome(ctx context.Context, limit int) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpClaim)
+	defer done()
 	won, unknown, err := s.store.claim(ctx, claimRequest{
 		knows: s.runnable, not: s.unknown, labels: s.o.Labels, limit: limit, ttl: s.o.TTL, grace: s.o.Grace, who: s.who, boot: s.o.Boot,
 	})
@@ -203,8 +206,8 @@ func (s *Scheduler) settleUnknown(ctx context.Context) error {
 	if len(s.maybe) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpClaim)
+	defer done()
 	ours, err := s.store.settleClaims(ctx, s.maybe)
 	if err != nil {
 		return err
@@ -217,11 +220,12 @@ func (s *Scheduler) settleUnknown(ctx context.Context) error {
 }
 
 func (s *Scheduler) recoverDue(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
+	ctx, done := s.step(ctx, OpRecover)
+	defer done()
 	lost, err := s.store.recoverLost(ctx, s.who)
 	for i := range lost {
 		s.decided(audit.RunLose, &lost[i].run)
+		s.endedUnrun(&lost[i].run)
 		if lost[i].next != nil {
 			s.decided(audit.RunRetry, lost[i].next)
 		}

@@ -35,6 +35,7 @@ type queries struct {
 	isJob, jobNames                                           string
 	lockOverdue, overdue                                      string
 	audit                                                     string
+	addChunks, dropChunks, clearChunks                        string // dropChunks is empty where addChunks does it
 }
 
 // DB is an opened, migrated database (internal/database).
@@ -47,6 +48,7 @@ type store struct {
 	d  dialect.Name
 
 	silence time.Duration // after which a replica that says nothing counts as gone
+	nonce   string        // of the process that this is; "" is none of the replicas
 }
 
 func openStore(db *bun.DB) (*store, error) {
@@ -111,13 +113,14 @@ type glance struct {
 	Due  bool        `bun:"due"`  // a pending run is due
 	Lost bool        `bun:"lost"` // a running run has no live lock
 
-	Cancels bool `bun:"cancels"` // somebody asked for the end of a running run
-	Follow  bool `bun:"follow"`  // nobody has looked yet what follows a run that has ended
+	Follow bool `bun:"follow"` // nobody has looked yet what follows a run that has ended
+	Notify bool `bun:"notify"` // nobody has looked yet who wants to hear of a run that has ended
+	Drain  bool `bun:"drain"`  // somebody asked this process to take no more runs
 }
 
 func (s *store) look(ctx context.Context) (glance, error) {
 	var g []glance
-	if err := s.db.NewRaw(s.q.look).Scan(ctx, &g); err != nil {
+	if err := s.db.NewRaw(s.q.look, s.nonce).Scan(ctx, &g); err != nil {
 		return glance{}, fmt.Errorf("looking at the ledger: %w", err)
 	}
 	if len(g) != 1 {

@@ -3,29 +3,17 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
-// afterView is a job that another one comes after, as commands print it.
-type afterView struct {
-	Job string `json:"job"`
-	On  string `json:"on"`
-}
-
-func viewAfter(j *jobs.Job) []afterView {
-	views := make([]afterView, len(j.After))
-	for i, a := range j.After {
-		views[i] = afterView{a.Job, string(a.On)}
-	}
-	return views
-}
-
 // chainText says what a job comes after: "after extract (success), clean (always)", "on failure of backup:db".
-func chainText(j *jobs.Job) string {
-	if j.HookOf != "" {
-		return fmt.Sprintf("on %s of %s", j.After[0].On, j.HookOf)
+func chainText(j *wire.Job) string {
+	if j.HookOf != nil {
+		return fmt.Sprintf("on %s of %s", j.After[0].On, *j.HookOf)
 	}
 	ends := make([]string, len(j.After))
 	for i, a := range j.After {
@@ -40,7 +28,7 @@ func noScheduleOfItsOwn(config *configs.Config, j *jobs.Job) error {
 	for head != nil && len(head.After) > 0 {
 		head, _ = config.Job(head.After[0].Job) // a chain has an end, and every job in it is known, or nothing was loaded
 	}
-	sentence := fail(exitFailure, "the job %q has no schedule: it runs %s", j.Name, chainText(j))
+	sentence := fail(exitFailure, "the job %q has no schedule: it runs %s", j.Name, chainText(new(wire.JobOf(j, time.Time{}))))
 	if head.Schedule == nil {
 		return sentence.withHint("`cronlatch run %s` runs %s by hand", head.Name, head.Name)
 	}

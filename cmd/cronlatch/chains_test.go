@@ -68,7 +68,19 @@ func TestChainsInJSON(t *testing.T) {
     "kill_after": "10s",
     "start_deadline": "1h",
     "max_age": null,
-    "only_on": null
+    "only_on": null,
+    "defined": true,
+    "schedule_limits": null,
+    "jitter": null,
+    "late_after": null,
+    "once_per": "occurrence",
+    "attempts": 1,
+    "limits": {},
+    "kind": "run",
+    "env": [],
+    "secrets": [],
+    "params": [],
+    "state": null
   }
 ]
 `, "")

@@ -84,7 +84,7 @@ func assertPendingRun(t *testing.T, run map[string]any, id string) {
 	assert.Equal(t, map[string]any{
 		"id": number, "job": "backup:db", "occurrence": "m:k1", "attempt": 1.0, "state": "pending", "outcome": nil, "reason": nil,
 		"trigger": "manual", "replica": nil, "resource": "backup:db", "fencing_token": nil, "started_at": nil, "finished_at": nil,
-		"exit_code": nil, "signal": nil,
+		"exit_code": nil, "signal": nil, "detail": map[string]any{}, "params": map[string]any{},
 	}, run)
 }
 
@@ -198,13 +198,13 @@ func TestMigrate(t *testing.T) {
 	dbtest.EachEmpty(t, func(t *testing.T, url string) {
 		t.Helper()
 		w := connected(t, url)
-		w.run(t, "migrate", "status").says(t, exitOK, "VERSION  NAME          APPLIED\n      1  initial       pending\n      2  lock_service  pending\n      3  policies      pending\n", "cronlatch: `cronlatch migrate up` applies what is pending\n")
-		w.run(t, "migrate", "status", "-o", "ndjson").says(t, exitOK, `{"version":1,"name":"initial","applied_at":null}`+"\n"+`{"version":2,"name":"lock_service","applied_at":null}`+"\n"+`{"version":3,"name":"policies","applied_at":null}`+"\n",
+		w.run(t, "migrate", "status").says(t, exitOK, "VERSION  NAME          APPLIED\n      1  initial       pending\n      2  lock_service  pending\n      3  policies      pending\n      4  operating     pending\n", "cronlatch: `cronlatch migrate up` applies what is pending\n")
+		w.run(t, "migrate", "status", "-o", "ndjson").says(t, exitOK, `{"version":1,"name":"initial","applied_at":null}`+"\n"+`{"version":2,"name":"lock_service","applied_at":null}`+"\n"+`{"version":3,"name":"policies","applied_at":null}`+"\n"+`{"version":4,"name":"operating","applied_at":null}`+"\n",
 			"cronlatch: `cronlatch migrate up` applies what is pending\n")
-		w.run(t, "migrate", "up").says(t, exitOK, "", "cronlatch: applied 3 migrations; the schema is at migration 3\n")
-		w.run(t, "migrate", "up").says(t, exitOK, "", "cronlatch: the schema is up to date at migration 3; nothing was done\n")
+		w.run(t, "migrate", "up").says(t, exitOK, "", "cronlatch: applied 4 migrations; the schema is at migration 4\n")
+		w.run(t, "migrate", "up").says(t, exitOK, "", "cronlatch: the schema is up to date at migration 4; nothing was done\n")
 		status := w.run(t, "migrate", "status")
-		assert.Regexp(t, `^VERSION  NAME          APPLIED\n      1  initial       \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n      2  lock_service  \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n      3  policies      \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n$`, status.out)
+		assert.Regexp(t, `^VERSION  NAME          APPLIED\n      1  initial       \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n      2  lock_service  \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n      3  policies      \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n      4  operating     \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n$`, status.out)
 		assert.Empty(t, status.errors)
 	})
 }

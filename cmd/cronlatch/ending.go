@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
-func runID(run *jobs.Run) string { return strconv.FormatInt(run.ID, 10) }
+func runID(run *wire.Run) string { return strconv.FormatInt(run.ID, 10) }
 
 // ending is how a run ended, in one sentence: "run 17 of backup:db on replica b failed after 1.2s: exit code 3".
-func ending(run *jobs.Run) string {
+func ending(run *wire.Run) string {
 	text := "run " + runID(run) + " of " + run.Job
-	if run.Replica != "" {
-		text += " on replica " + run.Replica
+	if run.Replica != nil {
+		text += " on replica " + *run.Replica
 	}
 	text += " " + verb(run)
 	if run.StartedAt != nil && run.FinishedAt != nil {
@@ -25,50 +26,52 @@ func ending(run *jobs.Run) string {
 	return text
 }
 
-func verb(run *jobs.Run) string {
-	switch run.Outcome {
+func verb(run *wire.Run) string {
+	switch outcome := jobs.Outcome(orNone(run.Outcome)); outcome {
 	case jobs.OutcomeSucceeded, jobs.OutcomeFailed:
-		return string(run.Outcome)
+		return string(outcome)
 	case jobs.OutcomeTimedOut:
 		return "timed out"
 	case jobs.OutcomeCancelled:
 		return "was canceled"
 	case jobs.OutcomeSkipped, jobs.OutcomeMissed, jobs.OutcomeLost:
-		return "was " + string(run.Outcome)
+		return "was " + string(outcome)
 	default:
 		return "is held"
 	}
 }
 
 // cause is why it ended so; empty when the verb says it all.
-func cause(run *jobs.Run) string {
-	switch {
-	case run.State == jobs.StateHeld:
+func cause(run *wire.Run) string {
+	switch outcome := jobs.Outcome(orNone(run.Outcome)); {
+	case jobs.State(run.State) == jobs.StateHeld:
 		return "a person decides whether it runs again"
-	case run.Outcome == jobs.OutcomeSucceeded, run.Outcome == jobs.OutcomeTimedOut:
+	case outcome == jobs.OutcomeSucceeded, outcome == jobs.OutcomeTimedOut:
 		return ""
-	case run.Outcome == jobs.OutcomeFailed:
+	case outcome == jobs.OutcomeFailed:
 		return failureCause(run)
 	default:
 		return reasonText(run)
 	}
 }
 
-func failureCause(run *jobs.Run) string {
+func failureCause(run *wire.Run) string {
 	switch {
-	case run.Signal != "":
-		return "ended by " + run.Signal
-	case run.Reason == jobs.ReasonStart:
+	case run.Signal != nil:
+		return "ended by " + *run.Signal
+	case reasonOf(run) == jobs.ReasonStart:
 		return "the command could not be started"
 	case run.ExitCode != nil:
 		return fmt.Sprintf("exit code %d", *run.ExitCode)
 	default:
-		return string(run.Reason)
+		return orNone(run.Reason)
 	}
 }
 
+func reasonOf(run *wire.Run) jobs.Reason { return jobs.Reason(orNone(run.Reason)) }
+
 // reasonText spells out the reason code.
-func reasonText(run *jobs.Run) string {
+func reasonText(run *wire.Run) string {
 	sentences := map[jobs.Reason]string{
 		jobs.ReasonOverlap:     "an earlier run of the job is unfinished",
 		jobs.ReasonDisabled:    "the job is disabled",
@@ -85,8 +88,8 @@ func reasonText(run *jobs.Run) string {
 
 		jobs.ReasonNoMatchingReplica: "no replica had the labels of only_on in time",
 	}
-	if s, ok := sentences[run.Reason]; ok {
+	if s, ok := sentences[reasonOf(run)]; ok {
 		return s
 	}
-	return string(run.Reason)
+	return orNone(run.Reason)
 }

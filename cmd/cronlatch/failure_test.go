@@ -54,44 +54,17 @@ func TestReport(t *testing.T) {
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
 	const hint = "the run may be in the ledger all the same; asking again with --request-id k1 finds it"
-	f := unanswered(t.Context(), context.DeadlineExceeded, "k1")
+	f := unanswered(t.Context(), "the database x", unreachable("the database x", context.DeadlineExceeded), "k1")
 	assert.Equal(t, exitUnavailable, f.code)
-	require.EqualError(t, f, "the database gave no answer: context deadline exceeded")
+	require.EqualError(t, f, "the database x cannot be reached: context deadline exceeded")
 	assert.Equal(t, hint, f.hint)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	f = unanswered(ctx, context.Canceled, "k1")
+	f = unanswered(ctx, "the database x", context.Canceled, "k1")
 	assert.Equal(t, 130, f.code)
-	require.EqualError(t, f, "interrupted before the database answered")
+	require.EqualError(t, f, "interrupted before the database x answered")
 	assert.Equal(t, hint, f.hint)
-}
-
-// What a job printed reaches a pipe as it is, and a terminal only as something to look at.
-func TestOutputOfAJob(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		terminal bool
-		out      jobs.Output
-		stdout   string
-		stderr   string
-	}{
-		{"nothing", false, jobs.Output{}, "", ""},
-		{"whole", false, jobs.Output{Head: []byte("a\x1b[2J\x00\xff\n"), Total: 8}, "a\x1b[2J\x00\xff\n", ""},
-		{"terminal", true, jobs.Output{Head: []byte("a\x1b[2J\x00\xff\n\tb"), Total: 10}, "a\\x1b[2J\\x00\\xff\n\tb\n", ""},
-		{"cut", false, jobs.Output{Head: []byte("head"), Tail: []byte("tail"), Total: 108}, "headtail", "cronlatch: ... 100 of 108 bytes were not kept here ...\n"},
-		{"two whole parts", false, jobs.Output{Head: []byte("head"), Tail: []byte("tail"), Total: 8}, "headtail", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var stdout, stderr bytes.Buffer
-			a := &app{process: process{Stdout: &stdout, Stderr: &stderr, Terminal: c.terminal}}
-			require.NoError(t, a.showOutput(c.out))
-			assert.Equal(t, c.stdout, stdout.String())
-			assert.Equal(t, c.stderr, stderr.String())
-		})
-	}
 }
 
 func TestColorOnATerminal(t *testing.T) {

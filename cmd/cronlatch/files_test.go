@@ -165,7 +165,19 @@ func TestJobsList(t *testing.T) {
     "kill_after": "10s",
     "start_deadline": "1h",
     "max_age": null,
-    "only_on": null
+    "only_on": null,
+    "defined": true,
+    "schedule_limits": null,
+    "jitter": null,
+    "late_after": null,
+    "once_per": "occurrence",
+    "attempts": 1,
+    "limits": {},
+    "kind": "run",
+    "env": [],
+    "secrets": [],
+    "params": [],
+    "state": null
   },
   {
     "name": "by-hand",
@@ -189,7 +201,19 @@ func TestJobsList(t *testing.T) {
     "kill_after": "10s",
     "start_deadline": "1h",
     "max_age": null,
-    "only_on": null
+    "only_on": null,
+    "defined": true,
+    "schedule_limits": null,
+    "jitter": null,
+    "late_after": null,
+    "once_per": "occurrence",
+    "attempts": 1,
+    "limits": {},
+    "kind": "run",
+    "env": [],
+    "secrets": [],
+    "params": [],
+    "state": null
   },
   {
     "name": "report:monthly-YYYY-MM",
@@ -216,7 +240,19 @@ func TestJobsList(t *testing.T) {
     "kill_after": "10s",
     "start_deadline": "1h",
     "max_age": null,
-    "only_on": null
+    "only_on": null,
+    "defined": true,
+    "schedule_limits": null,
+    "jitter": null,
+    "late_after": null,
+    "once_per": "occurrence",
+    "attempts": 1,
+    "limits": {},
+    "kind": "command",
+    "env": [],
+    "secrets": [],
+    "params": [],
+    "state": null
   }
 ]
 `, "")

@@ -1,114 +1,182 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
 	"slices"
-	"time"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
-	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/internal/wire"
 )
 
 func (a *app) jobsCommand() *cobra.Command {
-	return groupCommand("jobs", "Look at the jobs, pause and resume them", "  $ cronlatch jobs list\n  $ cronlatch jobs pause backup:db --until 2h",
-		a.jobsListCommand(), a.jobsPauseCommand(), a.jobsResumeCommand(), a.jobsPausedCommand())
+	return groupCommand("jobs", "Look at the jobs, pause and resume them",
+		"  $ cronlatch jobs list\n  $ cronlatch jobs pause backup:db --until 2h",
+		a.jobsListCommand(), a.jobsShowCommand(), a.jobsPauseCommand(), a.jobsResumeCommand(), a.jobsBackfillCommand(), a.jobsPausedCommand())
+}
+
+// jobPath is where the API has a job. Two names are also those of calls, and are written with an escaped letter.
+func jobPath(name, more string) string {
+	segment := url.PathEscape(name)
+	switch name {
+	case "pause":
+		segment = "%70ause"
+	case "resume":
+		segment = "%72esume"
+	}
+	return "/jobs/" + segment + more
 }
 
 func (a *app) jobsListCommand() *cobra.Command {
 	var format output.Format
-	var tag string
+	var tag, server string
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the jobs of the configuration with their next run",
+		Use:   "list",
+		Short: "List the jobs with their next run, their state and their last run",
+		Long: "jobs list shows the jobs of the configuration (of the daemon with --server), and those that only other replicas know.\n" +
+			"When the database does not answer, it shows what the configuration says.",
 		Example: "  $ cronlatch jobs list\n  $ cronlatch jobs list --tag finance -o name",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			config, err := a.loadConfig()
-			if err != nil {
-				return err
-			}
-			return a.listJobs(config, tag, format)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.listJobs(cmd.Context(), server, tag, format)
 		},
 	}
 	cmd.Flags().StringVar(&tag, "tag", "", "only jobs with this tag")
+	addServer(cmd, &server)
 	addOutput(cmd, &format, listFormats()...)
 	return cmd
 }
 
-func (a *app) listJobs(config *configs.Config, tag string, format output.Format) error {
-	views := []jobView{}
-	now := a.Now()
-	for _, j := range config.Jobs {
-		if v := viewJob(j, now); tag == "" || slices.Contains(v.Tags, tag) {
-			views = append(views, v)
+func (a *app) listJobs(ctx context.Context, server, tag string, format output.Format) error {
+	remote, err := a.server(server)
+	if err != nil {
+		return err
+	}
+	if remote != nil {
+		list, err := a.askJobs(ctx, server, tag)
+		if err != nil {
+			return err
+		}
+		return a.showJobs(list, "the configuration of "+remote.String(), tag, format)
+	}
+	config, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	list, err := a.ownJobs(ctx, config, tag)
+	if err != nil {
+		return err
+	}
+	return a.showJobs(list, config.Path, tag, format)
+}
+
+// ownJobs are the jobs of the configuration, with what the database says of them when it answers.
+func (a *app) ownJobs(ctx context.Context, config *configs.Config, tag string) ([]wire.Job, error) {
+	alone := slices.DeleteFunc(jobViews(config.Jobs, a.Now()), func(j wire.Job) bool { return tag != "" && !slices.Contains(j.Tags, tag) })
+	target, err := a.targetOf(config)
+	if err != nil {
+		return nil, err
+	}
+	if target.Kind == database.SQLite {
+		if _, err := os.Stat(a.path(target.Path)); errors.Is(err, fs.ErrNotExist) {
+			return alone, nil // nothing has ever run, and a list makes no database
 		}
 	}
+	list, err := a.askJobs(ctx, "", tag)
+	if isAway(err) && ctx.Err() == nil {
+		a.say("without the state: %v", err)
+		return alone, nil
+	}
+	return list, err
+}
+
+// askJobs reads all pages of the list.
+func (a *app) askJobs(ctx context.Context, server, tag string) (list []wire.Job, err error) {
+	query := url.Values{"limit": {"1000"}}
+	if tag != "" {
+		query.Set("tag", tag)
+	}
+	err = a.withAPI(ctx, server, func(ctx context.Context, c *api) error {
+		for {
+			var page wire.JobPage
+			if err := c.get(ctx, "/jobs", query, &page); err != nil {
+				return err
+			}
+			list = append(list, page.Jobs...)
+			if page.NextCursor == "" {
+				return nil
+			}
+			query.Set("cursor", page.NextCursor)
+		}
+	})
+	return list, settled(err)
+}
+
+func (a *app) showJobs(list []wire.Job, from, tag string, format output.Format) error {
 	switch {
-	case len(views) == 0 && tag != "":
-		a.say("no jobs in %s have this tag", config.Path)
-	case len(views) == 0:
-		a.say("no jobs in %s", config.Path)
+	case len(list) == 0 && tag != "":
+		a.say("no jobs in %s have this tag", from)
+	case len(list) == 0:
+		a.say("no jobs in %s", from)
 	}
-	var columns []output.Column[jobView]
-	for _, c := range jobColumns(now) {
-		columns = append(columns, output.Column[jobView]{Title: c.Title, Cell: func(v jobView) string { return c.Cell(v.job) }})
+	columns := stateColumns(a.Now())
+	if !slices.ContainsFunc(list, func(j wire.Job) bool { return j.State != nil }) {
+		columns = jobColumns(a.Now())
 	}
-	return output.Write(a.answer(format), output.List[jobView]{Items: views, Columns: columns, Name: func(v jobView) string { return v.Name }})
+	return output.Write(a.answer(format), output.List[wire.Job]{
+		Items: list, Columns: columns, Name: func(j wire.Job) string { return j.Name },
+	})
 }
 
-// jobView is a job as commands print it. Times are RFC 3339 in UTC, durations Go's with d and w.
-type jobView struct {
-	Name          string      `json:"name"`
-	Description   string      `json:"description"`
-	Tags          []string    `json:"tags"`
-	Schedule      *string     `json:"schedule"` // null: runs after others, or by hand
-	Timezone      *string     `json:"timezone"`
-	After         []afterView `json:"after"`
-	HookOf        *string     `json:"hook_of"` // null: a job of its own
-	Enabled       bool        `json:"enabled"`
-	Resource      string      `json:"resource"`
-	Next          *time.Time  `json:"next"` // null: disabled, without a schedule, or never again
-	Overlap       string      `json:"overlap"`
-	CatchUp       catchUpView `json:"catch_up"`
-	OnLost        string      `json:"on_lost"`
-	Timeout       *string     `json:"timeout"` // null: none
-	KillAfter     string      `json:"kill_after"`
-	StartDeadline *string     `json:"start_deadline"` // null: none
-	MaxAge        *string     `json:"max_age"`        // null: none
-	OnlyOn        jobs.Labels `json:"only_on"`        // null: any replica
+// nextShown is how many instants jobs show tells.
+const nextShown = 3
 
-	job *jobs.Job
+func (a *app) jobsShowCommand() *cobra.Command {
+	var format output.Format
+	var server string
+	cmd := &cobra.Command{
+		Use: "show JOB", Short: "Tell all about one job: when it runs, what it did last, what holds it back",
+		Example: "  $ cronlatch jobs show backup:db\n  $ cronlatch jobs show backup:db -o json",
+		Args:    oneArg("the name of a job"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withAPI(cmd.Context(), server, func(ctx context.Context, c *api) error {
+				var job wire.Job
+				if err := c.get(ctx, jobPath(args[0], ""), nil, &job); err != nil {
+					return noSuchJob(err)
+				}
+				next := wire.Instants{}
+				if job.Defined {
+					query := url.Values{"count": {strconv.Itoa(nextShown)}}
+					if err := c.get(ctx, jobPath(args[0], "/next"), query, &next); err != nil {
+						return noSuchJob(err)
+					}
+				}
+				return output.WriteValue(a.answer(format), job, func() []string {
+					if format == output.Name {
+						return []string{job.Name}
+					}
+					return jobSentences(&job, &next, a.Now())
+				})
+			})
+		},
+	}
+	addServer(cmd, &server)
+	addOutput(cmd, &format, output.Table, output.JSON, output.YAML, output.Name)
+	return cmd
 }
 
-type catchUpView struct {
-	Policy string `json:"policy"`
-	Window string `json:"window"`
-	Max    int    `json:"max"`
-}
-
-func viewJob(j *jobs.Job, now time.Time) jobView {
-	v := jobView{
-		Name: j.Name, Description: j.Description, Tags: append([]string{}, j.Tags...), Enabled: j.Enabled,
-		Resource: j.Resource.String(), Next: nextRun(j, now), Overlap: string(j.Overlap), OnLost: string(j.OnLost),
-		CatchUp:   catchUpView{string(j.CatchUp.Policy), durationText(j.CatchUp.Window), j.CatchUp.Max},
-		Timeout:   durationOrNull(j.Timeout),
-		KillAfter: durationText(j.KillAfter), StartDeadline: durationOrNull(j.StartDeadline), MaxAge: durationOrNull(j.MaxAge), OnlyOn: j.OnlyOn,
-		After: viewAfter(j), job: j,
+// noSuchJob adds what to type to an answer about a job that is not there.
+func noSuchJob(err error) error {
+	if isProblem(err, "not_found") {
+		return fail(exitFailure, "%w", err).withHint("`cronlatch jobs list` shows the jobs")
 	}
-	if j.HookOf != "" {
-		v.HookOf = &j.HookOf
-	}
-	if j.Schedule != nil {
-		v.Schedule, v.Timezone = new(j.Schedule.String()), new(j.Schedule.Location().String())
-	}
-	return v
-}
-
-func durationOrNull(d time.Duration) *string {
-	if d == 0 {
-		return nil
-	}
-	return new(durationText(d))
+	return err
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronlatch/cronlatch/configs"
-	"github.com/cronlatch/cronlatch/internal/database"
-	"github.com/cronlatch/cronlatch/scheduler"
+	"github.com/cronlatch/cronlatch/internal/wire"
 )
 
 const pauseHelp = `While a job is paused, its schedule starts nothing: instants are missed, reason paused, and never caught up.
@@ -24,13 +25,38 @@ const allJobs = ""
 
 // pauseFlags are the flags of jobs pause and pause-all.
 type pauseFlags struct {
+	jobFlags
+
 	reason string
 	until  end
 }
 
 func (f *pauseFlags) add(cmd *cobra.Command) {
+	f.jobFlags.add(cmd)
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the audit and for whoever asks why nothing ran")
 	cmd.Flags().Var(&f.until, "until", "when it ends by itself: after 2h or 3d, or at an instant (default: when it is resumed)")
+}
+
+// jobFlags say which jobs a command is about, and whom to ask.
+type jobFlags struct {
+	tag    string
+	server string
+}
+
+func (f *jobFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.tag, "tag", "", "the jobs that have this tag now")
+	addServer(cmd, &f.server)
+}
+
+// names wants the names of jobs, or --tag instead of them.
+func (f *jobFlags) names(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.tag == "":
+		return someArgs("the name of a job")(cmd, args)
+	case len(args) > 0:
+		return usage("%s takes the names of jobs or --tag, not both", commandName(cmd))
+	}
+	return nil
 }
 
 // end is a flag that takes how long something lasts, or the instant when it ends.
@@ -64,17 +90,10 @@ func (a *app) jobsPauseCommand() *cobra.Command {
 		Use:     "pause JOB...",
 		Short:   "Let the schedules of jobs start nothing until they are resumed",
 		Long:    pauseHelp,
-		Example: "  $ cronlatch jobs pause backup:db --reason \"the disk is full\"\n  $ cronlatch jobs pause backup:db report:weekly --until 2h",
-		Args:    someArgs("the name of a job"),
+		Example: "  $ cronlatch jobs pause backup:db --reason \"the disk is full\"\n  $ cronlatch jobs pause --tag finance --until 2h",
+		Args:    f.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPauses(cmd.Context(), func(ctx context.Context, p *scheduler.Pauses) error {
-				for _, name := range args {
-					if err := a.checkKnown(ctx, p, name); err != nil {
-						return err
-					}
-				}
-				return a.pause(ctx, p, args, f)
-			})
+			return a.pause(cmd.Context(), wire.PauseRequest{Jobs: unique(args), Tag: f.tag}, f)
 		},
 	}
 	f.add(cmd)
@@ -86,46 +105,65 @@ func (a *app) pauseAllCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pause-all",
 		Short:   "Let no schedule start anything until resume-all",
-		Long:    pauseHelp,
+		Long:    pauseHelp + "\nWith --tag it is each of the jobs that have the tag now.",
 		Example: "  $ cronlatch pause-all --reason \"moving the database\" --until 30m",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withPauses(cmd.Context(), func(ctx context.Context, p *scheduler.Pauses) error {
-				return a.pause(ctx, p, []string{allJobs}, f)
-			})
+			return a.pause(cmd.Context(), wire.PauseRequest{Tag: f.tag, All: f.tag == ""}, f)
 		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
-func (a *app) pause(ctx context.Context, p *scheduler.Pauses, names []string, f pauseFlags) error {
-	paused, err := p.Pause(ctx, scheduler.PauseRequest{
-		Jobs: unique(names), Reason: f.reason, By: requester(), Until: f.until.at, For: f.until.after,
+func (a *app) pause(ctx context.Context, r wire.PauseRequest, f pauseFlags) error {
+	r.Reason = f.reason
+	if !f.until.at.IsZero() {
+		r.Until = &f.until.at
+	}
+	r.ForSeconds = int64((f.until.after + time.Second - 1) / time.Second)
+	return a.withAPI(ctx, f.server, func(ctx context.Context, c *api) error {
+		var paused wire.PausedList
+		if err := c.post(ctx, "/jobs/pause", r, &paused); err != nil {
+			return a.notPaused(c, r, err)
+		}
+		for i := range paused.Pauses {
+			a.say("%s", pausedSentence(&paused.Pauses[i]))
+		}
+		return nil
 	})
-	if errors.Is(err, scheduler.ErrPast) {
-		return usage("--until %s has passed; nothing was paused", f.until.at.Format(time.RFC3339))
-	}
-	if err != nil {
-		return err
-	}
-	for i := range paused {
-		a.say("%s", pausedSentence(&paused[i]))
-	}
-	return nil
 }
 
-func pausedSentence(p *scheduler.Paused) string {
-	until, resume := "until it is resumed", "jobs resume "+word(p.Job)
-	if p.Job == allJobs {
+// notPaused says why in the words of the command line.
+func (a *app) notPaused(c *api, r wire.PauseRequest, err error) error {
+	p, ok := errors.AsType[*problemError](err)
+	if ok && p.Code == "invalid" && len(p.Errors) == 1 && p.Errors[0].Field == "until" && r.Until != nil {
+		return usage("--until %s %s", r.Until.Format(time.RFC3339), p.Errors[0].Message)
+	}
+	config, unreadable := a.loadConfig()
+	if !isProblem(err, "not_found") || c.remote || unreadable != nil {
+		return err
+	}
+	for _, name := range r.Jobs { // the file tells more than the database: where it is, and the name that was meant
+		if _, unknown := config.Job(name); unknown != nil && strings.Contains(err.Error(), strconv.Quote(name)) {
+			return fail(exitFailure, "%w; nothing was paused", unknown).withHint("`cronlatch jobs list` shows the jobs")
+		}
+	}
+	return err
+}
+
+func pausedSentence(p *wire.Paused) string {
+	job := orNone(p.Job)
+	until, resume := "until it is resumed", "jobs resume "+word(job)
+	if job == allJobs {
 		until, resume = "until they are resumed", "resume-all"
 	}
-	if !p.Until.IsZero() {
-		until = "until " + stamp(p.Until)
+	if p.Until != nil {
+		until = "until " + stamp(*p.Until)
 	}
-	state := subject(p.Job) + " paused " + until
+	state := subject(job) + " paused " + until
 	if p.Before {
-		state = subject(p.Job) + " paused since " + stamp(p.From) + " already, and from now on " + until
+		state = subject(job) + " paused since " + stamp(p.From) + " already, and from now on " + until
 	}
 	return state + "; `cronlatch " + resume + "` ends it"
 }
@@ -136,41 +174,6 @@ func subject(job string) string {
 		return "all jobs are"
 	}
 	return fmt.Sprintf("the job %q is", job)
-}
-
-// withPauses opens the database that flags, environment and file name.
-func (a *app) withPauses(ctx context.Context, f func(context.Context, *scheduler.Pauses) error) error {
-	return a.withDatabase(ctx, func(ctx context.Context, db *database.DB) error {
-		p, err := scheduler.OpenPauses(db.Main)
-		if err != nil {
-			return err
-		}
-		return f(ctx, p)
-	})
-}
-
-// checkKnown refuses a name that is neither in the configuration here nor was ever planned or run: most likely it is mistyped.
-// Without a configuration that can be read, the database alone says.
-func (a *app) checkKnown(ctx context.Context, p *scheduler.Pauses, name string) error {
-	config, unreadable := a.loadConfig()
-	var unknown error
-	if unreadable == nil {
-		if _, unknown = config.Job(name); unknown == nil {
-			return nil
-		}
-	}
-	known, err := p.Known(ctx, name)
-	if err != nil || known {
-		return err
-	}
-	if unknown != nil {
-		return fail(exitFailure, "%w; nothing was paused", unknown).withHint("`cronlatch jobs list` shows the jobs")
-	}
-	planned, err := p.Planned(ctx)
-	if err != nil {
-		return err
-	}
-	return fail(exitFailure, "no replica has ever planned a job %q%s; nothing was paused", name, didYouMean(name, "", planned))
 }
 
 // unique are the names in their order, each once.

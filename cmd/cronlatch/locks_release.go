@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/locking"
 )
 
@@ -124,8 +121,10 @@ func (a *app) forceLock(ctx, calls context.Context, f forcing) error {
 	if f.token != 0 && f.token != record.FencingToken {
 		return staleToken(f.resource, f.token)
 	}
-	if err := a.confirm(ctx, f); err != nil {
-		return err
+	if !f.yes {
+		if err := a.ask(ctx, "take it away from its holder? Type yes to go on:", "nothing was released"); err != nil {
+			return err
+		}
 	}
 	calls, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()
@@ -154,29 +153,4 @@ func (a *app) forced(f forcing, r *locking.Record, err error) error {
 		a.say("the lock %q can no longer be renewed; others can have it at %s at the latest", f.resource, stamp(r.ExpiresAt))
 	}
 	return nil
-}
-
-// confirm asks a person, and refuses to decide for a script.
-func (a *app) confirm(ctx context.Context, f forcing) error {
-	if f.yes {
-		return nil
-	}
-	if in, ok := a.Stdin.(*os.File); !ok || !output.IsTerminal(in) {
-		return usage("nobody can be asked without a terminal; nothing was released").withHint("--yes goes on without asking")
-	}
-	a.say("take it away from its holder? Type yes to go on:")
-	answers := make(chan string, 1)
-	go func() { // a read from a terminal cannot be called off; it ends with the process
-		line, _ := bufio.NewReader(a.Stdin).ReadString('\n')
-		answers <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case answer := <-answers:
-		if answer == "yes" || answer == "y" {
-			return nil
-		}
-		return fail(exitFailure, "nothing was released")
-	case <-ctx.Done():
-		return fail(exitInterrupted, "interrupted; nothing was released")
-	}
 }

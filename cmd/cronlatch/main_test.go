@@ -36,6 +36,7 @@ type world struct {
 	// patience is long unless it is what the test is about: the machine may be busy.
 	patience time.Duration
 	terminal bool
+	now      func() time.Time
 }
 
 // answer is what one command did.
@@ -47,7 +48,7 @@ type answer struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{dir: t.TempDir(), env: map[string]string{}, patience: time.Minute}
+	return &world{dir: t.TempDir(), env: map[string]string{}, patience: time.Minute, now: testNow}
 }
 
 // write makes the configuration file.
@@ -70,9 +71,17 @@ func (w *world) runIn(ctx context.Context, args ...string) answer {
 	var out, errors bytes.Buffer
 	code := run(ctx, process{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errors,
-		Getenv: func(name string) string { return w.env[name] }, Dir: w.dir, Now: testNow, Patience: w.patience, Terminal: w.terminal,
+		Getenv: func(name string) string { return w.env[name] }, Dir: w.dir, Now: w.clock(), Patience: w.patience, Terminal: w.terminal,
 	})
 	return answer{code, out.String(), strings.ReplaceAll(errors.String(), w.dir+string(filepath.Separator), "DIR/")}
+}
+
+// clock is that of the commands; a world that was put together by hand has the one of newWorld.
+func (w *world) clock() func() time.Time {
+	if w.now == nil {
+		return testNow
+	}
+	return w.now
 }
 
 // says compares the whole answer, byte by byte.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/migrations"
 )
 
@@ -125,7 +126,7 @@ func (a *app) migrateStatus(ctx context.Context, db *database.DB, format output.
 	}
 	views := make([]migrationView, len(list))
 	for i, m := range list {
-		views[i] = migrationView{m.Version, m.Name, utcOrNull(m.AppliedAt)}
+		views[i] = migrationView{m.Version, m.Name, wire.UTCOrNull(m.AppliedAt)}
 	}
 	if err := output.Write(a.answer(format), output.List[migrationView]{
 		Items: views,

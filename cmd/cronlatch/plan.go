@@ -12,6 +12,7 @@ import (
 	"github.com/cronlatch/cronlatch/configs"
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/scheduler"
 )
 
@@ -56,7 +57,7 @@ type planChange struct {
 }
 
 func (a *app) plan(ctx context.Context, db *database.DB, config *configs.Config, format output.Format) error {
-	rows, err := scheduler.Replicas(ctx, db.Main, heardOf)
+	rows, err := scheduler.Replicas(ctx, db.Main, scheduler.HeardOf)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (a *app) plan(ctx context.Context, db *database.DB, config *configs.Config,
 	if err != nil {
 		return err
 	}
-	others, up := othersThan(config.Hash, viewReplicas(rows, config.Lock.TTL))
+	others, up := othersThan(config.Hash, wire.ReplicasOf(rows, config.Lock.TTL))
 	changes := planChanges(config, positions, a.Now())
 	differs := len(others) > 0 || up == 0 && len(changes) > 0
 	if !differs {
@@ -83,9 +84,10 @@ func (a *app) plan(ctx context.Context, db *database.DB, config *configs.Config,
 }
 
 // othersThan are the replicas that run other definitions than those with the hash; up counts all that run any.
-func othersThan(hash string, views []replicaView) (others []string, up int) {
-	for _, v := range views {
-		if v.State != "up" {
+func othersThan(hash string, views []wire.Replica) (others []string, up int) {
+	for i := range views {
+		v := &views[i]
+		if v.State != wire.ReplicaUp {
 			continue
 		}
 		up++
@@ -133,7 +135,7 @@ func planChanges(config *configs.Config, positions []scheduler.PositionRow, now 
 			continue
 		}
 		scheduled[j.Name] = true
-		if c := (planChange{Job: j.Name, Next: nextRun(j, now), Since: furthest[j.Name]}); !planned[j.Name][j.Schedule.Hash()] {
+		if c := (planChange{Job: j.Name, Next: wire.NextRun(j, now), Since: furthest[j.Name]}); !planned[j.Name][j.Schedule.Hash()] {
 			c.Change = changeReschedule
 			if c.Since == nil {
 				c.Change = changeAdd

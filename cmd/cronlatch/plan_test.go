@@ -78,7 +78,8 @@ func TestPlanChanges(t *testing.T) {
 	require.NoError(t, err)
 	at := func(hour int) dbtime.Time { return dbtime.Time{Time: testNow().Add(time.Duration(hour) * time.Hour)} }
 	changes := planChanges(config, []scheduler.PositionRow{
-		{Job: "back", Hash: "another", Position: at(-1)}, {Job: "back", Hash: back.Schedule.Hash(), Position: at(-2)},
+		{Job: "back", Hash: "another", Position: at(-1)},
+		{Job: "back", Hash: back.Schedule.Hash(), Position: at(-2)},
 		{Job: "by-hand", Hash: "x", Position: at(-3)},
 	}, testNow())
 	require.Len(t, changes, 2)

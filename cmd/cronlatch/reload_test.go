@@ -132,35 +132,10 @@ func TestReplicasList(t *testing.T) {
 		require.Eventually(t, func() bool { return strings.Count(seen(), " * ") == 2 }, patience, patience/100)
 		assert.Contains(t, w.run(t, "replicas", "list").errors, "2 replicas with other jobs than most (*)", "of two, none is most")
 		a.leave(t)
+		delete(w.env, "CRONLATCH_SERVER") // the database tells it without a daemon
 		left := w.run(t, "replicas", "list", "-o", "name")
 		left.says(t, exitOK, "b\n", "")
 		b.leave(t)
 		w.run(t, "replicas", "list").says(t, exitOK, "", "cronlatch: there is no replica; `cronlatch serve` starts one\n")
 	})
-}
-
-func TestTheOddReplica(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ hashes, odd string }{
-		"one":               {"a", "-"},
-		"all agree":         {"aaa", "---"},
-		"one is behind":     {"aba", "-x-"},
-		"two and two":       {"abab", "xxxx"},
-		"three of a kind":   {"cabcac", "-xx-x-"},
-		"silent ones count": {"aB", "--"}, // not
-	} {
-		views := make([]replicaView, len(c.hashes))
-		for i, h := range c.hashes {
-			views[i] = replicaView{State: "up", Definitions: string(h)}
-			if h < 'a' {
-				views[i].State = "silent"
-			}
-		}
-		markOdd(views)
-		var got strings.Builder
-		for _, v := range views {
-			got.WriteByte(map[bool]byte{true: 'x', false: '-'}[v.Odd])
-		}
-		assert.Equal(t, c.odd, got.String(), name)
-	}
 }

@@ -11,21 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
-	"github.com/cronlatch/cronlatch/locking"
-	"github.com/cronlatch/cronlatch/scheduler"
+	"github.com/cronlatch/cronlatch/internal/wire"
 )
 
 func (a *app) replicasCommand() *cobra.Command {
-	return groupCommand("replicas", "See the daemons that share the database", "  $ cronlatch replicas list", a.replicasListCommand())
+	return groupCommand("replicas", "See the daemons that share the database, and drain one",
+		"  $ cronlatch replicas list\n  $ cronlatch replicas drain b --wait",
+		a.replicasListCommand(), a.replicasDrainCommand(), a.replicasUndrainCommand())
 }
-
-// heardOf is how long a replica that says nothing is still shown.
-const heardOf = 24 * time.Hour
 
 func (a *app) replicasListCommand() *cobra.Command {
 	var format output.Format
+	var server string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the replicas, and which of them have other jobs than the rest",
@@ -35,123 +33,58 @@ func (a *app) replicasListCommand() *cobra.Command {
 		Example: "  $ cronlatch replicas list\n  $ cronlatch replicas list -o json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withDatabase(cmd.Context(), func(ctx context.Context, db *database.DB) error {
-				return a.listReplicas(ctx, db, format)
+			return a.withAPI(cmd.Context(), server, func(ctx context.Context, c *api) error {
+				list, err := c.replicas(ctx)
+				if err != nil {
+					return err
+				}
+				return a.listReplicas(list, format)
 			})
 		},
 	}
+	addServer(cmd, &server)
 	addOutput(cmd, &format, listFormats()...)
 	return cmd
 }
 
-// replicaView is a replica as commands print it.
-type replicaView struct {
-	Name        string           `json:"name"`
-	State       string           `json:"state"` // up, draining or silent
-	Host        string           `json:"host"`
-	PID         int              `json:"pid"`
-	Version     string           `json:"version"`
-	Definitions string           `json:"definitions"` // the hash of its jobs
-	Odd         bool             `json:"odd"`         // most of those that are up have another hash
-	Running     int              `json:"running"`
-	Capacity    int              `json:"capacity"`
-	Draining    bool             `json:"draining"`
-	Labels      scheduler.Labels `json:"labels"`
-	JoinedAt    time.Time        `json:"joined_at"`
-	SeenAt      time.Time        `json:"seen_at"`
-
-	silence time.Duration
+func (c *api) replicas(ctx context.Context) ([]wire.Replica, error) {
+	var list wire.ReplicaList
+	err := c.get(ctx, "/replicas", nil, &list)
+	return list.Replicas, err
 }
 
-func (a *app) listReplicas(ctx context.Context, db *database.DB, format output.Format) error {
-	rows, err := scheduler.Replicas(ctx, db.Main, heardOf)
-	if err != nil {
-		return err
-	}
-	views := viewReplicas(rows, a.lockTTL())
-	if len(views) == 0 {
+func (a *app) listReplicas(list []wire.Replica, format output.Format) error {
+	if len(list) == 0 {
 		a.say("there is no replica; `cronlatch serve` starts one")
 	}
-	if n := odd(views); n > 0 {
+	if n := odd(list); n > 0 {
 		a.say("%s with other jobs than most (*): `cronlatch reload` lets a daemon read its file again", counted(n, "replica"))
 	}
-	return output.Write(a.answer(format), output.List[replicaView]{
-		Items: views, Columns: replicaColumns(), Name: func(v replicaView) string { return v.Name },
+	return output.Write(a.answer(format), output.List[wire.Replica]{
+		Items: list, Columns: replicaColumns(), Name: func(v wire.Replica) string { return v.Name },
 	})
 }
 
-// lockTTL is how long a replica may be silent. Without a file that can be read it is the usual span: only a word depends
-// on it.
-func (a *app) lockTTL() time.Duration {
-	if config, err := a.loadConfig(); err == nil {
-		return config.Lock.TTL
-	}
-	return locking.DefaultTTL
-}
-
-func viewReplicas(rows []scheduler.ReplicaRow, ttl time.Duration) []replicaView {
-	views := make([]replicaView, len(rows))
-	for i := range rows {
-		r := &rows[i]
-		views[i] = replicaView{
-			Name: r.Name, State: "up", Host: r.Host, PID: r.PID, Version: r.Version, Definitions: r.Hash,
-			Running: r.Running, Capacity: r.Capacity, Draining: r.Draining, Labels: r.Labels,
-			JoinedAt: r.JoinedAt.UTC(), SeenAt: r.SeenAt.UTC(), silence: r.Silence(),
-		}
-		switch {
-		case r.Silence() > ttl:
-			views[i].State = "silent"
-		case r.Draining:
-			views[i].State = "draining"
-		}
-	}
-	markOdd(views)
-	return views
-}
-
-// markOdd marks who has other jobs than most of those that are up. Where no hash is that of most, nobody can say who is
-// right, and all are odd.
-func markOdd(views []replicaView) {
-	votes := map[string]int{}
-	for _, v := range views {
-		if v.State == "up" {
-			votes[v.Definitions]++
-		}
-	}
-	most, second, winner := 0, 0, ""
-	for hash, n := range votes {
-		if n > most {
-			most, second, winner = n, most, hash
-		} else {
-			second = max(second, n)
-		}
-	}
-	for i := range views {
-		v := &views[i]
-		v.Odd = v.State == "up" && (most == second || v.Definitions != winner)
-	}
-}
-
-func odd(views []replicaView) (n int) {
-	for _, v := range views {
-		if v.Odd {
+func odd(list []wire.Replica) (n int) {
+	for i := range list {
+		if list[i].Odd {
 			n++
 		}
 	}
 	return n
 }
 
-func replicaColumns() []output.Column[replicaView] {
-	return []output.Column[replicaView]{
-		{Title: "NAME", Cell: func(v replicaView) string { return v.Name }},
-		{Title: "STATE", Cell: func(v replicaView) string { return v.State }, Tone: replicaView.tone},
-		{Title: "HOST", Cell: func(v replicaView) string { return v.Host }},
-		{Title: "PID", Cell: func(v replicaView) string { return strconv.Itoa(v.PID) }, Right: true},
-		{Title: "VERSION", Cell: func(v replicaView) string { return v.Version }},
-		{Title: "DEFINITIONS", Cell: replicaView.hash},
-		{Title: "RUNNING", Cell: func(v replicaView) string { return fmt.Sprintf("%d/%d", v.Running, v.Capacity) }, Right: true},
-		{Title: "LABELS", Cell: func(v replicaView) string { return labelsText(v.Labels) }},
-		{Title: "SEEN", Cell: func(v replicaView) string { return relative(-v.silence) }},
+func replicaColumns() []output.Column[wire.Replica] {
+	return []output.Column[wire.Replica]{
+		{Title: "NAME", Cell: func(v wire.Replica) string { return v.Name }},
+		{Title: "STATE", Cell: func(v wire.Replica) string { return v.State }, Tone: replicaTone},
+		{Title: "HOST", Cell: func(v wire.Replica) string { return v.Host }},
+		{Title: "PID", Cell: func(v wire.Replica) string { return strconv.Itoa(v.PID) }, Right: true},
+		{Title: "VERSION", Cell: func(v wire.Replica) string { return v.Version }},
+		{Title: "DEFINITIONS", Cell: replicaHash},
+		{Title: "RUNNING", Cell: func(v wire.Replica) string { return fmt.Sprintf("%d/%d", v.Running, v.Capacity) }, Right: true},
+		{Title: "LABELS", Cell: func(v wire.Replica) string { return labelsText(v.Labels) }},
+		{Title: "SEEN", Cell: func(v wire.Replica) string { return relative(-time.Duration(v.SilentMS) * time.Millisecond) }},
 	}
 }
 
@@ -164,11 +97,11 @@ func labelsText(labels map[string]string) string {
 	return strings.Join(items, ",")
 }
 
-func (v replicaView) tone() output.Tone {
+func replicaTone(v wire.Replica) output.Tone {
 	switch v.State {
-	case "up":
+	case wire.ReplicaUp:
 		return output.Good
-	case "silent":
+	case wire.ReplicaSilent:
 		return output.Bad
 	default:
 		return output.Warn
@@ -176,7 +109,7 @@ func (v replicaView) tone() output.Tone {
 }
 
 // hash is as much of it as tells two apart, with the mark.
-func (v replicaView) hash() string {
+func replicaHash(v wire.Replica) string {
 	text := v.Definitions[:min(12, len(v.Definitions))]
 	if v.Odd {
 		text += " *"

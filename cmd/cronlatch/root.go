@@ -34,6 +34,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = cmd.OutOrStdout().Write([]byte(helpText(cmd))) })
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(a.commands()...)
+	a.complete(root)
 	return root
 }
 
@@ -41,8 +42,9 @@ func (a *app) rootCommand() *cobra.Command {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.initCommand(), a.importCommand(), a.validateCommand(), a.nextCommand(), a.planCommand(), a.serveCommand(), a.reloadCommand(), a.runCommand(),
-		a.jobsCommand(), a.pauseAllCommand(), a.resumeAllCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(), a.replicasCommand(),
-		a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.schemaCommand(), a.versionCommand(),
+		a.jobsCommand(), a.pauseAllCommand(), a.resumeAllCommand(), a.runsCommand(), a.lockCommand(), a.locksCommand(), a.replicasCommand(), a.auditCommand(),
+		a.logsCommand(), a.notifyCommand(), a.explainCommand(), a.tokenCommand(), a.migrateCommand(), a.healthCommand(), a.openapiCommand(), a.schemaCommand(), a.versionCommand(),
+		a.demoCommand(), a.doctorCommand(), a.completionCommand(), a.manCommand(),
 		exitCodesTopic(),
 	}
 }

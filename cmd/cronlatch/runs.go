@@ -2,48 +2,55 @@ package main
 
 import (
 	"context"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/filter"
 	"github.com/cronlatch/cronlatch/internal/output"
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	return groupCommand("runs", "Look at the ledger of runs", "  $ cronlatch runs list --outcome failed --since 1d", a.runsListCommand())
+	return groupCommand("runs", "Look at the ledger of runs, cancel and retry them", "  $ cronlatch runs list --outcome failed --since 1d",
+		a.runsListCommand(), a.runsShowCommand(), a.runsCancelCommand(), a.runsRetryCommand(), a.runsExportCommand())
 }
 
 func (a *app) runsListCommand() *cobra.Command {
 	var format output.Format
-	var filter jobs.RunFilter
+	var chosen jobs.RunFilter
+	var server, terms string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List runs, the newest scheduled instant first",
 		Example: "  $ cronlatch runs list --job backup:db --limit 5\n  $ cronlatch runs list --outcome failed --since 1d -o json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if filter.Limit < 1 || filter.Limit > maxList {
+			if chosen.Limit < 1 || chosen.Limit > maxList {
 				return usage("--limit must be between 1 and %d", maxList)
 			}
-			return a.withDatabase(cmd.Context(), func(ctx context.Context, db *database.DB) error {
-				return a.listRuns(ctx, db, filter, format)
+			ctx := cmd.Context() // it may take longer than the patience with one call
+			return a.withAPI(ctx, server, func(_ context.Context, c *api) error {
+				return a.listRuns(ctx, c, filterTerms(terms, &chosen), chosen.Limit, format)
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Job, "job", "", "only runs of this job")
-	flags.Var(choice[jobs.State]{&filter.State, []jobs.State{jobs.StatePending, jobs.StateRunning, jobs.StateHeld, jobs.StateFinished}},
+	flags.StringVar(&terms, "filter", "", "which runs, such as \"job:report:* -trigger:manual\"; the flags below are terms, too")
+	flags.StringVar(&chosen.Job, "job", "", "only runs of this job")
+	flags.Var(choice[jobs.State]{&chosen.State, []jobs.State{jobs.StatePending, jobs.StateRunning, jobs.StateHeld, jobs.StateFinished}},
 		"state", "only runs in this state")
-	outcome := choice[jobs.Outcome]{&filter.Outcome, []jobs.Outcome{
+	outcome := choice[jobs.Outcome]{&chosen.Outcome, []jobs.Outcome{
 		jobs.OutcomeSucceeded, jobs.OutcomeFailed, jobs.OutcomeTimedOut, jobs.OutcomeCancelled, jobs.OutcomeSkipped, jobs.OutcomeMissed, jobs.OutcomeLost,
 	}}
 	flags.Var(outcome, "outcome", "one of "+strings.Join(outcome.words(), ", "))
-	flags.Var(age{&filter.Since, a.Now}, "since", "only runs scheduled within this time (2h, 3d), or since an instant")
-	flags.IntVar(&filter.Limit, "limit", 50, "how many at most")
+	flags.Var(age{&chosen.Since, a.Now}, "since", "only runs scheduled within this time (2h, 3d), or since an instant")
+	flags.IntVar(&chosen.Limit, "limit", 50, "how many at most")
+	addServer(cmd, &server)
 	addOutput(cmd, &format, listFormats()...)
 	return cmd
 }
@@ -51,77 +58,56 @@ func (a *app) runsListCommand() *cobra.Command {
 // maxList bounds every list.
 const maxList = 10_000
 
-func (a *app) listRuns(ctx context.Context, db *database.DB, filter jobs.RunFilter, format output.Format) error {
-	ledger, err := jobs.OpenLedger(db.Main)
-	if err != nil {
-		return err
+// maxPage is how many runs the API gives at a time.
+const maxPage = 1000
+
+// filterTerms are the flags as terms of the filter's language, behind those that were given as such.
+func filterTerms(terms string, f *jobs.RunFilter) string {
+	all := []string{terms}
+	for _, term := range [][2]string{{"job", f.Job}, {"state", string(f.State)}, {"outcome", string(f.Outcome)}} {
+		if term[1] != "" {
+			all = append(all, filter.TermOf(term[0], term[1]))
+		}
 	}
-	runs, err := ledger.List(ctx, filter)
-	if err != nil {
-		return err
+	if !f.Since.IsZero() {
+		all = append(all, filter.TermOf("since", f.Since.UTC().Format(time.RFC3339Nano)))
+	}
+	return strings.TrimSpace(strings.Join(all, " "))
+}
+
+// listRuns shows as many runs as were asked for, page by page.
+func (a *app) listRuns(ctx context.Context, c *api, terms string, limit int, format output.Format) error {
+	var runs []wire.Run
+	query := url.Values{"filter": {terms}}
+	for len(runs) < limit {
+		query.Set("limit", strconv.Itoa(min(limit-len(runs), maxPage)))
+		page, err := a.runPage(ctx, c, query)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, page.Runs...)
+		if page.NextCursor == "" {
+			break
+		}
+		query.Set("cursor", page.NextCursor)
 	}
 	if len(runs) == 0 {
 		a.say("no such runs; `cronlatch run JOB` makes one")
 	}
-	if len(runs) == filter.Limit {
-		a.say("the newest %d; --limit shows more", filter.Limit)
+	if len(runs) == limit {
+		a.say("the newest %d; --limit shows more", limit)
 	}
 	views := make([]runView, len(runs))
 	for i := range runs {
-		views[i] = viewRun(&runs[i])
+		views[i] = runView{runs[i]}
 	}
 	return output.Write(a.answer(format), output.List[runView]{Items: views, Columns: runColumns(), Name: runView.name})
 }
 
-// runView is a run as commands print it: the API's object. Times are RFC 3339 in UTC; what is not set is null.
-type runView struct {
-	ID           int64      `json:"id"`
-	Job          string     `json:"job"`
-	Occurrence   string     `json:"occurrence"`
-	ScheduledAt  time.Time  `json:"scheduled_at"`
-	Attempt      int        `json:"attempt"`
-	State        string     `json:"state"`
-	Outcome      *string    `json:"outcome"`
-	Reason       *string    `json:"reason"`
-	Trigger      string     `json:"trigger"`
-	Replica      *string    `json:"replica"`
-	Resource     string     `json:"resource"`
-	FencingToken *int64     `json:"fencing_token"`
-	DueAt        time.Time  `json:"due_at"`
-	StartedAt    *time.Time `json:"started_at"`
-	FinishedAt   *time.Time `json:"finished_at"`
-	ExitCode     *int       `json:"exit_code"`
-	Signal       *string    `json:"signal"`
-	RequestedBy  *string    `json:"requested_by"`
-}
-
-func viewRun(r *jobs.Run) runView {
-	return runView{
-		ID: r.ID, Job: r.Job, Occurrence: r.Occurrence, ScheduledAt: r.ScheduledAt.UTC(), Attempt: r.Attempt,
-		State: string(r.State), Outcome: orNull(string(r.Outcome)), Reason: orNull(string(r.Reason)), Trigger: string(r.Trigger),
-		Replica: orNull(r.Replica), Resource: r.Resource, FencingToken: orNull(r.FencingToken), DueAt: r.DueAt.UTC(),
-		StartedAt: utcOrNull(r.StartedAt), FinishedAt: utcOrNull(r.FinishedAt), ExitCode: r.ExitCode,
-		Signal: orNull(r.Signal), RequestedBy: orNull(r.RequestedBy),
-	}
-}
+// runView is the API's run with the cells of a table.
+type runView struct{ wire.Run }
 
 func (v runView) name() string { return strconv.FormatInt(v.ID, 10) }
-
-// orNull is nil for the zero value.
-func orNull[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
-func utcOrNull(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return new(t.UTC())
-}
 
 // orNone is the text of a value that may not be set.
 func orNone(s *string) string {

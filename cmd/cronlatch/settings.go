@@ -49,7 +49,7 @@ func (a *app) checkFile(path string) (*configs.Config, *configs.Errors, error) {
 	if err := missingFile(path); err != nil {
 		return nil, nil, err
 	}
-	config, warnings, err := configs.Check(path, configs.Options{Getenv: a.Getenv}, a.Now())
+	config, warnings, err := configs.Check(path, configs.Options{Getenv: a.Getenv, Unprivileged: os.Geteuid() != 0}, a.Now())
 	if err != nil {
 		return nil, nil, &failure{code: configCode(err), err: err}
 	}

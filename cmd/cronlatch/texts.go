@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cronlatch/cronlatch/internal/wire"
 )
 
 // counted is "1 job", "2 jobs".
@@ -59,12 +61,4 @@ func stampOrNone(t *time.Time) string {
 }
 
 // durationText is Go's form without its zeros: 1h30m, not 1h30m0s.
-func durationText(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = strings.TrimSuffix(text, zero[1:])
-		}
-	}
-	return text
-}
+func durationText(d time.Duration) string { return wire.DurationText(d) }

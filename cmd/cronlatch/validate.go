@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronlatch/cronlatch/configs"
 	"github.com/cronlatch/cronlatch/internal/output"
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
@@ -95,77 +95,9 @@ func (a *app) showGoodFiles(loaded []*configs.Config) error {
 		all = append(all, config.Jobs...)
 		names = append(names, config.Path)
 	}
-	if err := output.Write(a.answer(output.Table), output.List[*jobs.Job]{Items: all, Columns: jobColumns(a.Now())}); err != nil {
+	if err := output.Write(a.answer(output.Table), output.List[wire.Job]{Items: jobViews(all, a.Now()), Columns: jobColumns(a.Now())}); err != nil {
 		return err
 	}
 	a.say("%s: valid, %s", strings.Join(names, ", "), countedJobs(all))
 	return nil
-}
-
-// jobColumns is a job and its next run, as validate and `jobs list` show them.
-func jobColumns(now time.Time) []output.Column[*jobs.Job] {
-	return []output.Column[*jobs.Job]{
-		{Title: "JOB", Cell: func(j *jobs.Job) string { return j.Name }},
-		{Title: "SCHEDULE", Cell: scheduleText},
-		{Title: "ZONE", Cell: zoneText},
-		{Title: "NEXT", Cell: func(j *jobs.Job) string { return nextText(j, now) }, Tone: func(j *jobs.Job) output.Tone {
-			if !j.Enabled {
-				return output.Faint
-			}
-			return output.Plain
-		}},
-		{Title: "DESCRIPTION", Cell: func(j *jobs.Job) string { return j.Description }},
-	}
-}
-
-func scheduleText(j *jobs.Job) string {
-	if len(j.After) > 0 {
-		return chainText(j)
-	}
-	if j.Schedule == nil {
-		return "by hand"
-	}
-	text := j.Schedule.String()
-	if limits := j.Schedule.Limits(); limits != "" {
-		text += ", " + limits
-	}
-	if j.Jitter > 0 {
-		text += ", jitter " + durationText(j.Jitter)
-	}
-	return text
-}
-
-func zoneText(j *jobs.Job) string {
-	if j.Schedule == nil {
-		return ""
-	}
-	return j.Schedule.Location().String()
-}
-
-func nextText(j *jobs.Job, now time.Time) string {
-	switch next := nextRun(j, now); {
-	case !j.Enabled:
-		return "disabled"
-	case len(j.After) > 0:
-		return ""
-	case j.Schedule == nil:
-		return "`cronlatch run " + j.Name + "`"
-	case next == nil:
-		return "never again"
-	default:
-		return next.In(j.Schedule.Location()).Format("Mon 2006-01-02 15:04:05 -07:00") + " (" + relative(next.Sub(now)) + ")"
-	}
-}
-
-// nextRun is nil when the schedule never fires again, and for jobs that run after others, only by hand, or not at all.
-func nextRun(j *jobs.Job, now time.Time) *time.Time {
-	if !j.Enabled || j.Schedule == nil {
-		return nil
-	}
-	next := j.Schedule.Next(now)
-	if next.IsZero() {
-		return nil
-	}
-	next = next.UTC()
-	return &next
 }

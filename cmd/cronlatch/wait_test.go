@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,39 +18,61 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
-	"github.com/cronlatch/cronlatch/locking"
 )
 
-// fakeLedger shows the rows that the script has for the time since the start of the bubble.
-type fakeLedger struct {
+// fakeAPI shows the rows that the script has for the time since the start of the bubble. An error of it is an outage.
+type fakeAPI struct {
+	t     *testing.T
 	began time.Time
 	rows  func(since time.Duration) ([]jobs.Run, error)
-	asked int
+	locks map[string]string // what GET of a lock answers
+	asked int               // how often for a run
 }
 
-func (f *fakeLedger) Get(_ context.Context, id int64) (jobs.Run, error) {
-	f.asked++
+func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rows, err := f.rows(time.Since(f.began))
-	for _, r := range rows {
-		if r.ID == id {
-			return r, err
+	if err != nil {
+		unavailable(w, r)
+		return
+	}
+	if name, isLock := strings.CutPrefix(r.URL.Path, "/locks/"); isLock {
+		if text, held := f.locks[name]; held {
+			_, _ = w.Write([]byte(text))
+			return
 		}
 	}
-	return jobs.Run{}, errors.Join(err, jobs.ErrRunNotFound)
-}
-
-func (f *fakeLedger) List(context.Context, jobs.RunFilter) ([]jobs.Run, error) {
-	return f.rows(time.Since(f.began))
-}
-
-type fakeLocks map[string]locking.Record
-
-func (f fakeLocks) Get(_ context.Context, resource string) (locking.Record, error) {
-	if r, ok := f[resource]; ok {
-		return r, nil
+	for i := range rows {
+		switch r.URL.Path {
+		case runPath(rows[i].ID, ""):
+			f.asked++
+			assert.NoError(f.t, json.NewEncoder(w).Encode(wire.RunOf(&rows[i])))
+			return
+		case outputPath(rows[i].ID):
+			assert.NoError(f.t, json.NewEncoder(w).Encode(f.output(r, rows, &rows[i])))
+			return
+		}
 	}
-	return locking.Record{}, locking.ErrNotFound
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write([]byte(`{"status": 404, "code": "not_found", "detail": "there is no such thing"}`))
+}
+
+// output is a line for each second that the run has run, until it ends.
+func (f *fakeAPI) output(r *http.Request, rows []jobs.Run, run *jobs.Run) wire.Output {
+	var text strings.Builder
+	for s := range int(min(time.Since(f.began), 3*time.Second) / time.Second) {
+		_, _ = fmt.Fprintf(&text, "run %d second %d\n", run.ID, s+1)
+	}
+	offset, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("offset"), "0"))
+	require.NoError(f.t, err)
+	p := wire.Output{RunID: run.ID, Data: []byte(text.String())[offset:], NextOffset: int64(text.Len()), Ended: run.State == jobs.StateFinished}
+	for i := range rows {
+		if p.Ended && rows[i].Occurrence == run.Occurrence && rows[i].Attempt == run.Attempt+1 {
+			p.NextRunID = &rows[i].ID
+		}
+	}
+	return p
 }
 
 func pending() jobs.Run {
@@ -69,14 +98,15 @@ func second(r jobs.Run) jobs.Run {
 
 // waited is what the user sees of a wait.
 type waited struct {
-	run  jobs.Run
+	run  *wire.Run
 	err  error
+	out  string
 	said []string
 	took time.Duration
 	asks int
 }
 
-func waitFor(t *testing.T, locks fakeLocks, interrupt time.Duration, rows func(since time.Duration) ([]jobs.Run, error)) (w waited) {
+func waitFor(t *testing.T, locks map[string]string, interrupt time.Duration, rows func(since time.Duration) ([]jobs.Run, error)) (w waited) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -86,10 +116,16 @@ func waitFor(t *testing.T, locks fakeLocks, interrupt time.Duration, rows func(s
 			defer cancel()
 			time.AfterFunc(interrupt, cancel)
 		}
-		ledger := &fakeLedger{began: time.Now(), rows: rows}
-		waiter := &waiter{runs: ledger, locks: locks, patience: patience, say: func(format string, args ...any) { w.said = append(w.said, fmt.Sprintf(format, args...)) }}
-		w.run, w.err = waiter.wait(ctx, pending())
-		w.took, w.asks = time.Since(ledger.began), ledger.asked
+		fake := &fakeAPI{t: t, began: time.Now(), rows: rows, locks: locks}
+		c := &api{base: &url.URL{Scheme: "http", Host: "localhost"}, client: &http.Client{Transport: inProcess{fake}}, where: "the database x"}
+		var out, errors bytes.Buffer
+		waiter := &waiter{a: &app{process: process{Patience: patience, Stdout: &out, Stderr: &errors}}, api: c, logs: true}
+		first := pending()
+		w.run, w.err = waiter.wait(ctx, new(wire.RunOf(&first)))
+		w.out, w.took, w.asks = out.String(), time.Since(fake.began), fake.asked
+		for line := range strings.Lines(errors.String()) {
+			w.said = append(w.said, strings.TrimSuffix(strings.TrimPrefix(line, "cronlatch: "), "\n"))
+		}
 	})
 	return w
 }
@@ -107,10 +143,11 @@ func TestWaitUntilFinished(t *testing.T) {
 		}
 	})
 	require.NoError(t, w.err)
-	assert.Equal(t, jobs.OutcomeSucceeded, w.run.Outcome)
+	assert.Equal(t, "succeeded", orNone(w.run.Outcome))
 	assert.Equal(t, []string{"run 17 of backup:db is running on replica b"}, w.said)
 	assert.Equal(t, 2*time.Second, w.took)
 	assert.Equal(t, 11, w.asks, "every 200 ms, and no more")
+	assert.Equal(t, "run 17 second 1\nrun 17 second 2\n", w.out, "each line once, and the last one after the end")
 }
 
 func TestWaitSaysThatNoReplicaTookIt(t *testing.T) {
@@ -122,8 +159,7 @@ func TestWaitSaysThatNoReplicaTookIt(t *testing.T) {
 	early := waitFor(t, nil, noticeAfter-time.Millisecond, never)
 	assert.Empty(t, early.said)
 
-	held := locking.Record{Owner: "api/x", AcquiredAt: testNow()}
-	busy := waitFor(t, fakeLocks{"backup:db": held}, time.Minute, never)
+	busy := waitFor(t, map[string]string{"backup:db": `{"owner": "api/x", "acquired_at": "2026-03-08T05:00:00Z"}`}, time.Minute, never)
 	assert.Equal(t, []string{"run 17 waits for the lock backup:db, which is held since 2026-03-08 05:00:00Z by api/x; `cronlatch locks list` shows it"}, busy.said)
 }
 
@@ -172,9 +208,9 @@ func TestWaitEndsAtAHeldAttempt(t *testing.T) {
 		return []jobs.Run{held, finished(jobs.OutcomeLost, jobs.ReasonReplicaLost)}, nil
 	})
 	require.NoError(t, w.err)
-	assert.Equal(t, jobs.StateHeld, w.run.State)
-	assert.Equal(t, exitLost, exitCodeOf(&w.run))
-	assert.Equal(t, "run 18 of backup:db is held: a person decides whether it runs again", ending(&w.run))
+	assert.Equal(t, "held", w.run.State)
+	assert.Equal(t, exitLost, exitCodeOf(w.run))
+	assert.Equal(t, "run 18 of backup:db is held: a person decides whether it runs again", ending(w.run))
 }
 
 // A restart of the database is sat out; an outage ends the waiting after 5 s, and not the run.
@@ -208,7 +244,7 @@ func TestWaitThroughAnOutage(t *testing.T) {
 func TestWaitReportsOtherErrorsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := waitFor(t, nil, 0, func(time.Duration) ([]jobs.Run, error) { return nil, nil })
-	require.ErrorIs(t, w.err, jobs.ErrRunNotFound)
+	assert.True(t, isProblem(w.err, "not_found"), "%v", w.err)
 	assert.Zero(t, w.took)
 }
 
@@ -246,14 +282,14 @@ func TestExitCodeOfARun(t *testing.T) {
 	} {
 		r := finished(c.outcome, c.reason)
 		c.with(&r)
-		assert.Equal(t, c.code, exitCodeOf(&r), c.text)
-		assert.Equal(t, "run 17 of backup:db on replica b "+c.text, ending(&r))
+		assert.Equal(t, c.code, exitCodeOf(new(wire.RunOf(&r))), c.text)
+		assert.Equal(t, "run 17 of backup:db on replica b "+c.text, ending(new(wire.RunOf(&r))))
 	}
 	started, ended := testNow(), testNow().Add(1250*time.Millisecond)
 	r := finished(jobs.OutcomeSucceeded, "")
 	r.StartedAt, r.FinishedAt = &started, &ended
-	assert.Equal(t, "run 17 of backup:db on replica b succeeded after 1.3s", ending(&r))
+	assert.Equal(t, "run 17 of backup:db on replica b succeeded after 1.3s", ending(new(wire.RunOf(&r))))
 	code3 := finished(jobs.OutcomeFailed, jobs.ReasonExit)
 	code3.StartedAt, code3.FinishedAt, code3.ExitCode = &started, &ended, new(3)
-	assert.Equal(t, "run 17 of backup:db on replica b failed after 1.3s: exit code 3", ending(&code3))
+	assert.Equal(t, "run 17 of backup:db on replica b failed after 1.3s: exit code 3", ending(new(wire.RunOf(&code3))))
 }

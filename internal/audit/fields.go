@@ -32,11 +32,15 @@ const (
 	ConfigReject     Action = "config.reject"
 	JobDefine        Action = "job.define" // a job is new, or its definition changed
 	JobRemove        Action = "job.remove"
-	JobPause         Action = "job.pause" // a row of the database only: who pauses is no daemon
+	JobPause         Action = "job.pause"
 	JobResume        Action = "job.resume"
-	JobOverdue       Action = "job.overdue" // no success for longer than max_age
+	JobBackfill      Action = "job.backfill"
+	JobOverdue       Action = "job.overdue"    // no success for longer than max_age
+	NotifyGiveUp     Action = "notify.give_up" // a message was tried for a day in vain
+	ChannelTest      Action = "channel.test"
 	ReplicaJoin      Action = "replica.join"
 	ReplicaDrain     Action = "replica.drain"
+	ReplicaUndrain   Action = "replica.undrain"
 	ReplicaLeave     Action = "replica.leave"
 	ReplicaExpire    Action = "replica.expire"
 	ClockStep        Action = "clock.step" // the database's clock was seen to jump
@@ -99,6 +103,12 @@ func Token(t int64) zap.Field { return zap.Int64("fencing_token", t) }
 
 // Replica is the name of the daemon process that writes the line.
 func Replica(name string) zap.Field { return zap.String("replica", name) }
+
+// Target is the name of the replica that was asked to do something.
+func Target(name string) zap.Field { return zap.String("target", name) }
+
+// Tag is the tag by which jobs were chosen.
+func Tag(name string) zap.Field { return zap.String("tag", name) }
 
 // Reason is a reason code or a short sentence of the project's own; never text from outside in the message.
 func Reason(r string) zap.Field { return zap.String("reason", r) }

@@ -9,7 +9,9 @@ import (
 	"github.com/cronlatch/cronlatch/internal/auth"
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/httpapi"
+	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/locking"
+	"github.com/cronlatch/cronlatch/scheduler"
 )
 
 // handler is the HTTP API on this database.
@@ -21,9 +23,12 @@ func (d *Daemon) handler(db *database.DB) (http.Handler, error) {
 	c := d.o.Config
 	o := httpapi.Options{
 		Ready: d.ready(db), Logger: d.o.Log, Audit: d.o.Audit,
-		Locks:   &sameFile{Store: store, check: db.CheckFile},
+		Locks:   d.metrics.Store(&sameFile{Store: store, check: db.CheckFile}),
 		Replica: d.o.Replica, Grace: c.Lock.TakeoverGrace, AllowedHosts: c.AllowedHosts, Version: d.o.Version,
 	}
+	o.Metrics = d.metrics.Handler()
+	o.TestChannel = d.testChannel
+	o.Fleet = &httpapi.Fleet{DB: db.Main, Check: db.CheckFile, Jobs: d.known, TTL: c.Lock.TTL, Wake: d.wake, History: d.history}
 	if d.o.Reload != nil {
 		o.Reload = d.apiReload
 	}
@@ -78,6 +83,36 @@ func (d *Daemon) login(ctx context.Context, db *database.DB) error {
 	return nil
 }
 
-func (d *Daemon) purger(store locking.Store) *purger {
-	return &purger{store: store, keepFor: d.o.Config.Lock.KeepFor, log: d.o.Log}
+func (d *Daemon) purger(store locking.Store, db *database.DB) (*purger, error) {
+	history, err := scheduler.OpenRetention(db.Main)
+	if err != nil {
+		return nil, err
+	}
+	keeping := func() *scheduler.Keeping { return &scheduler.Keeping{Jobs: d.known(), Default: d.history()} }
+	return &purger{
+		store: store, keepFor: d.o.Config.Lock.KeepFor, log: d.o.Log,
+		history: &historian{store: history, keeping: keeping, log: d.o.Log},
+	}, nil
+}
+
+// known are the jobs of the configuration that was loaded last.
+func (d *Daemon) known() []*jobs.Job {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	return d.config.Jobs
+}
+
+// drained reports whether somebody asked this replica to take no more runs.
+func (d *Daemon) drained() bool {
+	s := d.working.Load()
+	return s != nil && s.Draining()
+}
+
+// wake lets the scheduler look at the ledger now.
+func (d *Daemon) wake() {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	if d.sched != nil {
+		d.sched.Wake()
+	}
 }

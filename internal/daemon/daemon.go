@@ -19,7 +19,9 @@ import (
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/failpoint"
 	"github.com/cronlatch/cronlatch/internal/httpapi"
+	"github.com/cronlatch/cronlatch/internal/metrics"
 	"github.com/cronlatch/cronlatch/internal/supervisor"
+	"github.com/cronlatch/cronlatch/internal/tracing"
 	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/locking"
 	"github.com/cronlatch/cronlatch/migrations"
@@ -54,12 +56,15 @@ type Daemon struct {
 	o       Options
 	hurry   chan struct{}
 	hurried sync.Once
-	state   atomic.Value // string: why the replica is not ready; empty when it is
+	state   atomic.Value                        // string: why the replica is not ready; empty when it is
+	working atomic.Pointer[scheduler.Scheduler] // nil until there is one; a probe must not wait for a reload
 
 	reloading sync.Mutex           // guards what follows
 	config    *configs.Config      // whose jobs are the known ones
 	sched     *scheduler.Scheduler // nil until there is one
 	includes  []string             // what the configuration includes that was read last
+	metrics   *metrics.Metrics     // made by Run
+	tracer    *tracing.Tracer      // nil makes no traces
 	complaint string               // about the last file that was rejected; empty when the last one was good
 }
 
@@ -89,6 +94,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	defer closing(&err, "the database", db.Close)
 
+	if err := d.watched(db); err != nil { //nolint:contextcheck // the exporter of traces lives longer than any call
+		return err
+	}
+	defer d.tracer.Close() //nolint:contextcheck // it has a second of its own
 	handler, err := d.handler(db)
 	if err != nil {
 		return err
@@ -164,6 +173,7 @@ func (d *Daemon) prepare(ctx context.Context, db *database.DB) error {
 
 // work runs the replica on a database that is ready.
 func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err error) {
+	d.warnOfRoot(os.Geteuid())
 	sup, err := supervisor.Start(supervisor.Options{Executable: d.o.Executable, Logger: d.o.Log, Name: d.o.Replica})
 	if err != nil {
 		return fmt.Errorf("starting the supervisor: %w", err)
@@ -176,14 +186,24 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err err
 	}
 	var sched *scheduler.Scheduler
 	keeper, err := locking.NewKeeper(locking.KeeperConfig{
-		Store: &sameFile{Store: store, check: db.CheckFile}, TTL: d.o.Config.Lock.TTL, Logger: d.o.Log, Audit: d.o.Audit,
+		Store: d.metrics.Store(&sameFile{Store: store, check: db.CheckFile}), Observe: d.metrics.Lock, TTL: d.o.Config.Lock.TTL, Logger: d.o.Log, Audit: d.o.Audit,
 		Fields:      []zap.Field{audit.Actor(audit.ActorReplica, d.o.Replica), audit.Replica(d.o.Replica)},
 		OnClockStep: func(step time.Duration) { sched.ClockStepped(step) },
 	})
 	if err != nil {
 		return err
 	}
-	if sched, err = d.attach(d.schedulerOptions(db, keeper, sup)); err != nil {
+	d.metrics.Keeper(keeper)
+	options := d.schedulerOptions(db, keeper, sup)
+	pinger, sender, err := d.messengers(db, &options)
+	if err != nil {
+		return err
+	}
+	if sched, err = d.attach(options); err != nil {
+		return err
+	}
+	purger, err := d.purger(store, db)
+	if err != nil {
 		return err
 	}
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
@@ -191,7 +211,9 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err err
 	defer wg.Wait()
 	defer stopKeeping() // after the scheduler: locks are renewed until the last run has ended
 	wg.Go(func() { _ = keeper.Run(keeping) })
-	wg.Go(func() { d.purger(store).run(keeping) })
+	wg.Go(func() { purger.run(keeping) })
+	wg.Go(func() { pinger.Run(keeping) })
+	wg.Go(func() { sender.Run(keeping) })
 	wg.Go(func() {
 		select {
 		case <-d.hurry:
@@ -217,6 +239,7 @@ func (d *Daemon) schedulerOptions(db *database.DB, keeper *locking.Keeper, sup *
 		DB: db.Main, Keeper: keeper, Start: d.starter(sup),
 		Replica: d.o.Replica, Host: host, PID: os.Getpid(), Nonce: nonce(), Version: d.o.Version, Labels: c.Labels,
 		Capacity: c.Capacity, TTL: c.Lock.TTL, Grace: c.Lock.TakeoverGrace, DrainTimeout: c.DrainTimeout,
+		Observe: []scheduler.Observer{d.metrics, d.tracer}, Timed: d.metrics.Timed,
 		Check: db.CheckFile, Log: d.o.Log, Audit: d.o.Audit, Boot: boottime.Now, Wall: func() time.Time { return time.Now().Add(failpoint.WallOffset()) },
 	}
 }
@@ -232,6 +255,9 @@ func (d *Daemon) ready(db *database.DB) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if why, _ := d.state.Load().(string); why != "" {
 			return &httpapi.NotReadyError{Code: why, Reason: "this replica is " + why}
+		}
+		if d.drained() {
+			return &httpapi.NotReadyError{Code: stateDraining, Reason: "this replica was asked to take no more runs"}
 		}
 		if err := db.CheckFile(ctx); err != nil {
 			return &httpapi.NotReadyError{Code: "database", Reason: "the database file is not the one that was opened", Err: err}
@@ -253,6 +279,12 @@ var _ scheduler.Process = (*process)(nil)
 
 // process is a supervised process as the scheduler wants it.
 type process struct{ *supervisor.Process }
+
+// Output is what the command has printed from a byte on.
+func (p *process) Output(ctx context.Context, since int64) (jobs.Chunk, error) {
+	c, err := p.Process.Output(ctx, since)
+	return jobs.Chunk(c), err
+}
 
 func (p *process) Result() jobs.Result {
 	r := p.Process.Result()

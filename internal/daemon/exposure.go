@@ -50,3 +50,6 @@ func onlyThisMachine(listen string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
+
+// CheckExposure says beforehand what New would refuse: an *ExposedError, or nil.
+func CheckExposure(c *configs.Config) error { return checkExposure(c) }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/cronlatch/cronlatch/scheduler"
 )
 
 const (
@@ -21,6 +23,17 @@ type purger struct {
 	}
 	keepFor time.Duration
 	log     *zap.Logger
+	history *historian // nil in tests that are about locks
+}
+
+// historian deletes what is older than the history that is kept. Every replica does it, at times of its own; what one of them
+// is deleting, the others pass over.
+type historian struct {
+	store interface {
+		Prune(ctx context.Context, k *scheduler.Keeping) (scheduler.Pruned, error)
+	}
+	keeping func() *scheduler.Keeping // as the configuration is now
+	log     *zap.Logger
 }
 
 // run purges until ctx ends.
@@ -34,6 +47,7 @@ func (p *purger) run(ctx context.Context) {
 		case <-next.C:
 		}
 		p.purge(ctx)
+		p.history.prune(ctx)
 		next.Reset(about(purgeEvery))
 	}
 }
@@ -56,6 +70,21 @@ func (p *purger) purge(ctx context.Context) {
 	}
 	if total > 0 {
 		p.log.Info("purged old locks", zap.Int("rows", total))
+	}
+}
+
+// prune deletes all that is not kept. What went wrong is tried again in an hour.
+func (h *historian) prune(ctx context.Context) {
+	if h == nil || ctx.Err() != nil {
+		return
+	}
+	done, err := h.store.Prune(ctx, h.keeping())
+	if err != nil && ctx.Err() == nil {
+		h.log.Warn("old history could not be deleted", zap.Error(err))
+	}
+	if done.Total() > 0 {
+		h.log.Info("deleted old history", zap.Int("runs", done.Runs), zap.Int("replicas", done.Replicas),
+			zap.Int("messages", done.Messages), zap.Int("pauses", done.Pauses), zap.Int("chunks", done.Chunks))
 	}
 }
 

@@ -73,11 +73,13 @@ func (d *Daemon) Reload(by Trigger) (Reloaded, error) {
 		}
 	}
 	if err != nil {
+		d.observe(false)
 		d.rejected(by, err)
 		return Reloaded{}, err
 	}
 	r := compare(d.config, next)
 	d.config = next
+	d.observe(true)
 	if d.sched != nil && !r.Nothing() {
 		d.sched.Reload(next.Jobs, next.Hash)
 	}
@@ -96,6 +98,7 @@ func (d *Daemon) attach(o scheduler.Options) (*scheduler.Scheduler, error) {
 		return nil, err
 	}
 	d.sched = s
+	d.working.Store(s)
 	d.loaded(Trigger{kind: audit.ActorReplica, id: d.o.Replica})
 	return s, nil
 }

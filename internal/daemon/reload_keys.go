@@ -7,12 +7,13 @@ import (
 	"unicode"
 
 	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/jobs"
 )
 
 // followed are the fields of a configuration that a running daemon can follow, or that are no keys. Every other field,
 // one that is added later too, needs a restart until somebody has made it follow.
 func followed() []string {
-	return []string{"Path", "Dir", "Include", "Version", "Jobs", "JobHashes", "Hash"}
+	return []string{"Path", "Dir", "Include", "Version", "Channels", "History", "Jobs", "JobHashes", "Hash"}
 }
 
 // needRestart names the keys in which two configurations differ and that a running daemon cannot follow.
@@ -45,6 +46,13 @@ func differing(old, next reflect.Value, prefix string, found func(key string)) {
 			found(key)
 		}
 	}
+}
+
+// history is how long runs are kept of jobs that say nothing else, as the configuration is now.
+func (d *Daemon) history() jobs.History {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	return d.config.History
 }
 
 // snake is the key that belongs to a field: DrainTimeout is drain_timeout, TLS is tls.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
@@ -24,6 +25,7 @@ func (d *Daemon) starter(sup *supervisor.Client) scheduler.StartFunc {
 		Boot: boottime.Now, Own: d.o.Target, Replica: d.o.Replica, TTL: d.o.Config.Lock.TTL, Getenv: d.o.Getenv, Dir: d.o.Dir,
 	})
 	return func(ctx context.Context, a jobs.Attempt) (scheduler.Process, error) {
+		a.TraceParent = d.tracer.Parent(a.Run.ID) //nolint:contextcheck // the span is found by the run
 		if executor.Runs(a.Job) {
 			return work.Start(ctx, a)
 		}
@@ -31,10 +33,14 @@ func (d *Daemon) starter(sup *supervisor.Client) scheduler.StartFunc {
 		if err != nil {
 			return nil, &jobs.StartError{ExitCode: 126, Message: err.Error()}
 		}
+		who, err := identityOf(a.Job, os.Geteuid())
+		if err != nil {
+			return nil, &jobs.StartError{ExitCode: 126, Message: err.Error()}
+		}
 		p, err := sup.Start(ctx, supervisor.Spec{
-			ID: strconv.FormatInt(a.Run.ID, 10), Argv: argv, Env: a.Environ(d.o.Getenv), Dir: d.o.Dir,
+			ID: strconv.FormatInt(a.Run.ID, 10), Argv: argv, Env: a.Environ(who.getenv(d.o.Getenv)), Dir: d.o.Dir, User: who.account,
 			StopAt: a.StopAt, Deadline: a.Deadline, Timeout: a.Job.Timeout, KillAfter: a.Job.KillAfter,
-			HeadBytes: headBytes, TailBytes: tailBytes,
+			HeadBytes: headBytes, TailBytes: tailBytes, Mask: hidden(a.Job),
 		})
 		if err != nil {
 			return nil, startError(err)

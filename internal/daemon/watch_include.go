@@ -55,9 +55,9 @@ func (w *watcher) lookAround() bool {
 		matches, _ := filepath.Glob(p) // a bad pattern is a problem of the configuration, which says so
 		for _, file := range matches {
 			files = append(files, file)
-			if real, err := filepath.EvalSymlinks(file); err == nil && real != file {
-				w.add(filepath.Dir(real))
-				files = append(files, real)
+			if actual, err := filepath.EvalSymlinks(file); err == nil && actual != file {
+				w.add(filepath.Dir(actual))
+				files = append(files, actual)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronlatch/cronlatch/internal/mask"
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
@@ -28,7 +28,7 @@ var shownHeaders = map[string]bool{
 
 // masks hides what the request sent as credentials where the answer repeats it. It is best effort: a receiver that
 // encodes them in a way of its own shows them.
-type masks struct{ replacer *strings.Replacer }
+type masks struct{ forms [][]byte }
 
 // harmlessHeaders are the headers of a request whose values are no credentials.
 //
@@ -38,44 +38,33 @@ var harmlessHeaders = map[string]bool{
 	"user-agent": true, "idempotency-key": true, "x-cronlatch-fencing-token": true,
 }
 
-// shortest is the shortest text that is hidden: a shorter one would tear holes into every answer.
-const shortest = 6
-
 func secretsOf(r jobs.HTTPRequest) masks {
-	secrets := map[string]bool{}
-	add := func(text string) {
-		for _, form := range []string{text, url.QueryEscape(text), base64.StdEncoding.EncodeToString([]byte(text))} {
-			if len(text) >= shortest {
-				secrets[form] = true
-			}
-		}
-	}
+	var secrets []string
 	for _, h := range r.Headers {
 		if harmlessHeaders[strings.ToLower(h.Name)] {
 			continue
 		}
-		add(h.Value)
+		secrets = append(secrets, h.Value)
 		if _, credentials, ok := strings.Cut(h.Value, " "); ok { // Bearer, Basic
-			add(strings.TrimSpace(credentials))
+			secrets = append(secrets, credentials)
 		}
 	}
 	if u, err := url.Parse(r.URL); err == nil {
 		for _, values := range u.Query() {
-			for _, value := range values {
-				add(value)
-			}
+			secrets = append(secrets, values...)
 		}
 	}
-	// The longest first: a secret inside another one must not leave the rest of it.
-	list := slices.SortedFunc(maps.Keys(secrets), func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(list))
-	for _, s := range list {
-		pairs = append(pairs, s, masked)
-	}
-	return masks{strings.NewReplacer(pairs...)}
+	return masks{mask.Forms(secrets)}
 }
 
-func (m masks) hide(text string) string { return m.replacer.Replace(text) }
+func (m masks) hide(text string) string {
+	var b strings.Builder
+	emit := func(p []byte) { b.Write(p) }
+	masker := mask.New(m.forms)
+	masker.Write([]byte(text), emit)
+	masker.Flush(emit)
+	return b.String()
+}
 
 // writeHead writes the status line and the headers.
 func (m masks) writeHead(w io.Writer, resp *http.Response) {

@@ -9,6 +9,7 @@ import (
 	"github.com/cronlatch/cronlatch/configs"
 	"github.com/cronlatch/cronlatch/internal/fleet/record"
 	"github.com/cronlatch/cronlatch/jobs"
+	"github.com/cronlatch/cronlatch/scheduler"
 )
 
 // Trigger puts a manual run of a job into the ledger.
@@ -18,7 +19,9 @@ func (f *Fleet) Trigger(job string) jobs.Run {
 	f.must(err)
 	definition, err := config.Job(job)
 	f.must(err)
-	run, err := f.Ledger.Trigger(f.tb.Context(), jobs.TriggerRequest{Job: definition, RequestID: rand.Text(), RequestedBy: "test"})
+	actions, err := scheduler.OpenActions(f.DB.Main)
+	f.must(err)
+	run, _, err := actions.Start(f.tb.Context(), scheduler.StartRequest{Job: definition, RequestID: rand.Text(), By: "test"})
 	f.must(err)
 	return run
 }

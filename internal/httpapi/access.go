@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -16,12 +17,14 @@ import (
 type access int
 
 const (
-	accessNobody access = iota
-	accessPublic        // without a token
-	accessAny           // with any token
-	accessView          // viewer, operator, admin; a locker for names of its own
-	accessList          // as accessView; a locker is shown its own names only
-	accessLock          // a locker for names of its own, and admin
+	accessNobody  access = iota
+	accessPublic         // without a token
+	accessAny            // with any token
+	accessView           // viewer, operator, admin; a locker for names of its own
+	accessList           // as accessView; a locker is shown its own names only
+	accessLock           // a locker for names of its own, and admin
+	accessRead           // viewer, operator, admin
+	accessOperate        // operator, admin
 	accessAdmin
 )
 
@@ -38,6 +41,10 @@ func (a access) allows(p auth.Principal, resource string) bool {
 		return accessAny.allows(p, resource)
 	case accessLock:
 		return p.Covers(resource)
+	case accessRead:
+		return p.Role == auth.Viewer || accessOperate.allows(p, resource)
+	case accessOperate:
+		return p.Role == auth.Operator || p.Role == auth.Admin
 	case accessAdmin:
 		return p.Role == auth.Admin
 	default:
@@ -126,7 +133,7 @@ const nobody = "(anonymous)"
 // actor is who the audit says it was.
 func (c *call) actor() string {
 	if c.who.ID == "" {
-		return nobody
+		return cmp.Or(c.o.Actor, nobody)
 	}
 	return c.who.ID
 }

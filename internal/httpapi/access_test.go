@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,6 +16,9 @@ import (
 	"github.com/cronlatch/cronlatch/internal/httpapi"
 	"github.com/cronlatch/cronlatch/locking"
 )
+
+//nolint:gochecknoglobals // flags of a test binary are global
+var update = flag.Bool("update", false, "write testdata/routes.txt anew")
 
 func listAll() locking.ListFilter { return locking.ListFilter{Limit: locking.MaxList} }
 
@@ -34,7 +38,8 @@ func (g *rig) tried(r httpapi.RouteInfo, role string) bool {
 		headers = []string{"Authorization", "Bearer " + role}
 	}
 	op := operation{id: r.Operation}
-	w := g.ask(r.Method, strings.Replace(r.Path, "{resource}", strings.ReplaceAll(name, "/", "%2F"), 1), goodBody(op), headers...)
+	op.path = r.Path
+	w := g.ask(r.Method, pathOf(op, strings.ReplaceAll(name, "/", "%2F")), goodBody(op), headers...)
 	return w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden
 }
 
@@ -43,17 +48,21 @@ func (g *rig) tried(r httpapi.RouteInfo, role string) bool {
 func TestRoutesAndRoles(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-6s %-32s %-17s %s\n", "method", "path", "operation", strings.Join(roles(), " | "))
+	fleet := withFleet(t)
+	fmt.Fprintf(&b, "%-6s %-32s %-19s %s\n", "method", "path", "operation", strings.Join(roles(), " | "))
 	for _, r := range httpapi.RouteTable() {
 		var columns []string
 		for _, role := range roles() {
 			mark := "-"
-			if newRig(t, withAuth).tried(r, role) {
+			if newRig(t, func(o *httpapi.Options) { withAuth(o); fleet(o) }).tried(r, role) {
 				mark = "yes"
 			}
 			columns = append(columns, fmt.Sprintf("%-*s", len(role), mark))
 		}
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-6s %-32s %-17s %s", r.Method, r.Path, r.Operation, strings.Join(columns, " | ")), " "))
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-6s %-32s %-19s %s", r.Method, r.Path, r.Operation, strings.Join(columns, " | ")), " "))
+	}
+	if *update {
+		require.NoError(t, os.WriteFile("testdata/routes.txt", []byte(b.String()), 0o600))
 	}
 	golden, err := os.ReadFile("testdata/routes.txt")
 	require.NoError(t, err)

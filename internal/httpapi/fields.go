@@ -15,9 +15,8 @@ import (
 	"github.com/cronlatch/cronlatch/locking"
 )
 
-// The limits of ttl_seconds.
+// The upper limit of ttl_seconds; the lower one is 1.
 const (
-	minTTLSeconds = 1
 	maxTTLSeconds = int64(locking.MaxTTL / time.Second)
 )
 
@@ -109,18 +108,19 @@ func (f *fields) reason() string {
 }
 
 func (f *fields) ttl() time.Duration {
-	return time.Duration(f.integer(field{name: "ttl_seconds", required: true}, minTTLSeconds, maxTTLSeconds)) * time.Second
+	return time.Duration(f.integer(field{name: "ttl_seconds", required: true}, maxTTLSeconds)) * time.Second
 }
 
 // token is 0 when none was given.
 func (f *fields) token(required bool) int64 {
-	return f.integer(field{name: "fencing_token", required: required}, 1, locking.MaxToken)
+	return f.integer(field{name: "fencing_token", required: required}, locking.MaxToken)
 }
 
 // integerText is JSON's form of an integer. 30.0 and 3e1 are the same number to some readers and an error to others.
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-func (f *fields) integer(d field, low, high int64) int64 {
+// integer is a number from 1 to high.
+func (f *fields) integer(d field, high int64) int64 {
 	d.kinds, d.article = "0", "an integer"
 	v, ok := f.value(d)
 	if !ok {
@@ -131,8 +131,8 @@ func (f *fields) integer(d field, low, high int64) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil || n < low || n > high {
-		f.add(d.name, "range", "must be from %d to %d", low, high)
+	if err != nil || n < 1 || n > high {
+		f.add(d.name, "range", "must be from 1 to %d", high)
 		return 0
 	}
 	return n

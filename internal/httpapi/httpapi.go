@@ -36,7 +36,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronlatch/cronlatch/internal/auth"
+	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/locking"
+	"github.com/cronlatch/cronlatch/scheduler"
 )
 
 // readyTimeout bounds one readiness check: an orchestrator's probe gives up after a few seconds, too.
@@ -56,8 +58,17 @@ type Options struct {
 	// Reload reads the configuration again, for the caller whose name the audit shall have. A *RejectedError and a
 	// *NotReadyError reach the client as they are, any other error only the log. nil: there is no such route.
 	Reload func(ctx context.Context, actor string) (Reloaded, error)
+	// TestChannel sends a message to a channel now, for the caller whose name it gets. A *notify.UnknownError says that there is
+	// no such channel; the text of any other error reaches the client. nil: there is no such route.
+	TestChannel func(ctx context.Context, name, actor string) error
 	// Auth tells callers apart by their bearer token; nil is no authentication, and everybody is an admin without a name.
 	Auth Authenticator
+	// Metrics answers GET /metrics; nil: there is no such route.
+	Metrics http.Handler
+	// Fleet is what /jobs, /runs, /replicas and /audit work on; nil: there are no such routes.
+	Fleet *Fleet
+	// Actor is who acts when Auth is nil; "" is nobody in particular.
+	Actor string
 	// Replica is the daemon's name, for the audit.
 	Replica string
 	// Grace is how long an expired lock stays taken for other owners (takeover_grace).
@@ -67,6 +78,21 @@ type Options struct {
 	AllowedHosts []string
 	// Version of the program, for the OpenAPI document; "" is "dev".
 	Version string
+}
+
+// Fleet is the ledger and the jobs of all replicas, as this process sees them.
+type Fleet struct {
+	DB *scheduler.DB // migrated
+	// Check is asked before every call; an error counts as a database that does not answer. Optional.
+	Check func(ctx context.Context) error
+	// Jobs are those known here, after jobs.Link; nil: none are, as in a command without a configuration.
+	Jobs func() []*jobs.Job
+	TTL  time.Duration // of locks: after such a silence a replica counts as gone
+	Wake func()        // something has become due here. Optional
+	// History says how long runs of jobs that say nothing are kept here; nil: as the program's own defaults say.
+	History func() jobs.History
+	// Now is the clock from which the next instants of schedules are shown; nil is time.Now.
+	Now func() time.Time
 }
 
 // Authenticator finds out who calls. It is called at the same time by several.
@@ -98,6 +124,7 @@ type api struct {
 	// nowhere answers for every path that is not in the table of routes.
 	nowhere *node
 	state   readyState
+	starts  startLimits
 }
 
 // New returns the handler of all routes.

@@ -109,13 +109,16 @@ func TestOpenAPIRequestExamplesWork(t *testing.T) {
 		media, _ := s.at(t, op.pointer+"/requestBody/content/application~1json")
 		example, err := json.Marshal(object(t, media)["example"])
 		require.NoError(t, err)
-		w := newRig(t, nil).ask(op.method, strings.Replace(op.path, "{resource}", "x", 1), string(example))
-		assert.Contains(t, []int{http.StatusOK, http.StatusNotFound, http.StatusConflict}, w.Code, "%s: %s", op.id, w.Body)
+		w := newRig(t, withFleet(t)).ask(op.method, pathOf(op, "x"), string(example))
+		fits := []int{http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict}
+		assert.Contains(t, fits, w.Code, "%s: %s", op.id, w.Body)
 	}
 }
 
-// pathOf is the path of an operation on a lock.
-func pathOf(op operation, name string) string { return strings.Replace(op.path, "{resource}", name, 1) }
+// pathOf is the path of an operation on what has this name, or on the first run.
+func pathOf(op operation, name string) string {
+	return strings.NewReplacer("{resource}", name, "{job}", name, "{replica}", name, "{channel}", name, "{id}", "1").Replace(op.path)
+}
 
 // goodBody is what an operation accepts.
 func goodBody(op operation) string {
@@ -124,21 +127,34 @@ func goodBody(op operation) string {
 		"renewLock":        `{"owner": "A", "ttl_seconds": 60}`,
 		"releaseLock":      `{"owner": "A"}`,
 		"forceReleaseLock": `{"fencing_token": 1, "reason": "gone"}`,
+		"pauseJobs":        `{"tag": "finance"}`,
+		"resumeJobs":       `{"tag": "finance"}`,
+		"pauseJob":         `{"reason": "a move"}`,
+		"resumeJob":        `{}`,
+		"drainReplica":     `{"reason": "a move"}`,
+		"undrainReplica":   `{}`,
+		"cancelRun":        `{"reason": "wrong month"}`,
+		"retryRun":         `{"reason": "fixed"}`,
+		"startRun":         `{}`,
+		"backfillJob":      `{"from": "2026-05-01T00:00:00Z", "until": "2026-05-01T00:02:00Z", "preview": true}`,
 	}[op.id]
 }
 
 // Every operation, every status and every code that the document declares comes; nothing else does (spec.check).
 func TestOpenAPIIsWhatTheServerAnswers(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, withAuth)
+	fleet := withFleet(t)
+	g := newRig(t, func(o *httpapi.Options) { withAuth(o); fleet(o) })
 	for _, op := range g.spec.operations(t) {
-		driveCommon(g, op)
+		driveCommon(g, op, fleet)
 		if goodBody(op) != "" {
 			driveBody(g, op)
 		}
 	}
 	driveLocks(g)
 	driveReload(g)
+	driveFleet(g)
+	driveChannels(g)
 	for _, op := range g.spec.operations(t) {
 		for _, status := range op.statuses {
 			assert.True(t, g.spec.came[op.id+" "+status], "%s %s is declared and never came", op.id, status)
@@ -182,15 +198,18 @@ func (g *rig) on(change func(o *httpapi.Options)) *rig {
 }
 
 // driveCommon brings the answers that most operations share.
-func driveCommon(g *rig, op operation) {
+func driveCommon(g *rig, op operation, fleet func(o *httpapi.Options)) {
 	name, admin := pathOf(op, "common"), []string{"Authorization", "Bearer admin"}
 	body := goodBody(op)
 	away := g.on(func(o *httpapi.Options) {
-		o.Locks = brokenStore{err: errors.New("refused")}
+		fleet(o)
+		o.Locks, o.Fleet = brokenStore{err: errors.New("refused")}, broken(o.Fleet, func() error { return errors.New("refused") })
 		o.Ready = func(context.Context) error { return errors.New("refused") }
 	})
 	panics := g.on(func(o *httpapi.Options) {
-		o.Locks, o.Ready = brokenStore{}, func(context.Context) error { panic("secret") }
+		fleet(o)
+		o.Locks, o.Fleet = brokenStore{}, broken(o.Fleet, func() error { panic("secret") })
+		o.Ready = func(context.Context) error { panic("secret") }
 	})
 	wrongHost := func() {
 		r := httptest.NewRequestWithContext(g.Context(), op.method, name, http.NoBody)

@@ -55,8 +55,8 @@ func TestTheOrderOfRefusals(t *testing.T) {
 func TestAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, op := range newSpec(t).operations(t) {
-		if op.id != "getLock" && op.id != "listLocks" && goodBody(op) == "" {
-			continue
+		if !strings.HasPrefix(op.path, "/locks") {
+			continue // what the fleet's calls ask, they ask with the same contexts
 		}
 		synctest.Test(t, func(t *testing.T) {
 			g := newRig(t, func(o *httpapi.Options) { o.Locks = hanging{} })

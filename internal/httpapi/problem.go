@@ -18,6 +18,8 @@ type problem struct {
 	RequestID string `json:"request_id"`
 	// Errors are what is wrong with single fields, parameters or the name in the path: all of it at once.
 	Errors []fieldError `json:"errors,omitempty"`
+	// RunID is the run that is in the way; 0 is none.
+	RunID int64 `json:"run_id,omitempty"`
 
 	retryAfter int // seconds; 0 is no header
 }

@@ -53,6 +53,7 @@ func reload(c *call) error {
 		return err
 	}
 	done, err := c.o.Reload(context.WithoutCancel(c.r.Context()), c.actor())
+	c.noteReload(done, err)
 	if err == nil {
 		writeJSON(c.w, "application/json", http.StatusOK, done.orEmpty())
 		return nil

@@ -30,6 +30,7 @@ type rig struct {
 
 	api   http.Handler
 	spec  *spec
+	fleet *httpapi.Fleet // nil: none
 	store locking.Store
 	audit *observer.ObservedLogs
 	log   *observer.ObservedLogs
@@ -39,12 +40,21 @@ func newRig(t *testing.T, change func(o *httpapi.Options)) *rig {
 	t.Helper()
 	auditCore, auditLines := observer.New(zapcore.InfoLevel)
 	logCore, logLines := observer.New(zapcore.DebugLevel)
-	o := httpapi.Options{Locks: lockingtest.NewMemory(time.Now), Audit: zap.New(auditCore), Logger: zap.New(logCore), Replica: "a", Reload: noNews}
+	o := httpapi.Options{Locks: lockingtest.NewMemory(time.Now), Audit: zap.New(auditCore), Logger: zap.New(logCore), Replica: "a", Reload: noNews, Metrics: http.HandlerFunc(oneMetric), TestChannel: anyChannel}
 	if change != nil {
 		change(&o)
 	}
-	return &rig{T: t, api: httpapi.New(o), spec: newSpec(t), store: o.Locks, audit: auditLines, log: logLines}
+	return &rig{T: t, api: httpapi.New(o), spec: newSpec(t), fleet: o.Fleet, store: o.Locks, audit: auditLines, log: logLines}
 }
+
+// oneMetric is a /metrics that does not say much.
+func oneMetric(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = io.WriteString(w, "cronlatch_db_up 1\n")
+}
+
+// anyChannel is a channel of every name that takes every message.
+func anyChannel(context.Context, string, string) error { return nil }
 
 // noNews is a reload that finds what was there.
 func noNews(context.Context, string) (httpapi.Reloaded, error) { return httpapi.Reloaded{}, nil }

@@ -26,12 +26,18 @@ type route struct {
 
 // routes is the whole API.
 func routes() []route {
-	return append([]route{
+	return slices.Concat([]route{
 		{http.MethodGet, "/healthz", accessPublic, "getHealth", healthz},
 		{http.MethodGet, "/readyz", accessPublic, "getReadiness", readyz},
 		{http.MethodGet, "/openapi.json", accessAny, "getOpenAPI", openAPI},
 		{http.MethodPost, reloadPath, accessAdmin, "reloadConfiguration", reload},
-	}, lockRoutes()...)
+		metricsRoute(), channelsRoute(),
+	}, lockRoutes(), fleetRoutes())
+}
+
+// fleetRoutes exist when there is a Fleet.
+func fleetRoutes() []route {
+	return slices.Concat(jobRoutes(), runRoutes(), outputRoutes(), replicaRoutes(), auditRoutes(), explainRoutes())
 }
 
 // lockRoutes exist when there is a store.
@@ -76,8 +82,21 @@ func (c *call) resource() string {
 // fill fills the mux. Paths are all that the mux looks at: the methods of a path are the node's.
 func (a *api) fill() {
 	nodes := map[string]*node{}
+	ofFleet := map[string]bool{}
+	for _, rt := range fleetRoutes() {
+		ofFleet[rt.path] = true
+	}
 	for _, rt := range routes() {
+		if a.o.Fleet == nil && ofFleet[rt.path] {
+			continue
+		}
 		if a.o.Locks == nil && strings.HasPrefix(rt.path, "/locks") || a.o.Reload == nil && rt.path == reloadPath {
+			continue
+		}
+		if a.o.TestChannel == nil && rt.path == channelTestPath {
+			continue
+		}
+		if a.o.Metrics == nil && rt.path == metricsPath {
 			continue
 		}
 		n := nodes[rt.path]

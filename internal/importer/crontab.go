@@ -24,8 +24,9 @@ type crontabEntry struct {
 	quiet  bool     // cronie's "-" in front: not logged
 }
 
+const cronName = `[A-Za-z_][A-Za-z0-9_]*`
+
 var (
-	cronName      = `[A-Za-z_][A-Za-z0-9_]*`
 	cronSetting   = regexp.MustCompile(`^(` + cronName + `|"` + cronName + `"|'` + cronName + `')[ \t]*=[ \t]*(.*)$`)
 	cronDiagram   = regexp.MustCompile(`(?i)\*\s+\*\s+\*|\bdow\b|day of (the )?month|minute \(|user-?name|\bmday\b|^#[#\s.|\-=*]*$`)
 	cronUserWords = regexp.MustCompile(`(?i)\b(user|user-?name|who)[ \t]+command\b`)

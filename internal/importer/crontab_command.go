@@ -71,7 +71,7 @@ func withStdin(command, stdin string) string {
 }
 
 // cronFlags takes away the flags that some BSDs allow in front of a command.
-func cronFlags(command string) (rest string, flags string) {
+func cronFlags(command string) (rest, flags string) {
 	for {
 		word, after, found := strings.Cut(command, " ")
 		if !found || len(word) < 2 || word[0] != '-' || strings.Trim(word[1:], "nqs") != "" {

@@ -191,7 +191,7 @@ func (w *writer) comment(indent, paragraph string) {
 		return
 	}
 	line := indent + "#"
-	for _, word := range strings.Fields(harmless(paragraph)) {
+	for word := range strings.FieldsSeq(harmless(paragraph)) {
 		if len(line)+1+len(word) > commentWidth && len(line) > len(indent)+4 {
 			w.line(line)
 			line = indent + "#  "

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,29 +17,29 @@ import (
 var update = flag.Bool("update", false, "write the expected texts of testdata anew")
 
 // testdata reads a file under its name on a real host.
-func testdata(t testing.TB, folder, name string) Source {
-	t.Helper()
+func testdata(tb testing.TB, folder, name string) Source {
+	tb.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", folder, name))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return Source{Name: name, Data: data}
 }
 
 // loaded is the configuration that a result says; every result of every test loads.
-func loaded(t testing.TB, r Result) *configs.Config {
-	t.Helper()
+func loaded(tb testing.TB, r Result) *configs.Config {
+	tb.Helper()
 	config, err := configs.Parse("cronlatch.yaml", []byte(r.YAML), configs.Options{})
-	require.NoError(t, err, r.YAML)
-	require.Len(t, config.Jobs, r.Jobs)
+	require.NoError(tb, err, r.YAML)
+	require.Len(tb, config.Jobs, r.Jobs)
 	return config
 }
 
 func golden(t *testing.T, name string, r Result) {
 	t.Helper()
-	problems := ""
+	var problems strings.Builder
 	for _, p := range r.Problems {
-		problems += p.String() + "\n"
+		problems.WriteString(p.String() + "\n")
 	}
-	for file, got := range map[string]string{name + ".yaml": r.YAML, name + ".problems": problems} {
+	for file, got := range map[string]string{name + ".yaml": r.YAML, name + ".problems": problems.String()} {
 		path := filepath.Join("testdata", "want", file)
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(got), 0o600))

@@ -84,7 +84,7 @@ func mayHaveSecret(option string) bool {
 		return false
 	}
 	last := option[len(option)-1:]
-	return strings.HasPrefix(option, "--") || strings.Contains("adehkpstuwx", strings.ToLower(last))
+	return strings.HasPrefix(option, "--") || strings.ContainsAny(last, "adehkpstuwxADEHKPSTUWX")
 }
 
 // base is the last part of a path, and other words as they are.

@@ -30,6 +30,7 @@ type childOrder struct {
 	Argv   [][]byte      `json:"argv"`
 	Env    [][]byte      `json:"env"`
 	Dir    []byte        `json:"dir"`
+	User   *Account      `json:"user,omitempty"`
 	StopAt time.Duration `json:"stop_at"`
 
 	Heir       bool             `json:"heir,omitempty"` // it gets more than a job does; see Options.Inherit
@@ -97,6 +98,9 @@ func become(in io.Reader, out io.Writer, frozen func(childOrder)) *StartError {
 	}
 	if err := harden(o.Keep, !o.Heir); err != nil {
 		return &StartError{ReasonSystem, err.Error()}
+	}
+	if err := assume(o.User); err != nil {
+		return &StartError{ReasonUser, err.Error()}
 	}
 	frozen(o)
 	if err := lastLook(o); err != nil {

@@ -40,7 +40,9 @@
 //     forked, so that a pipe ends with the command. Everything that descends from the supervisor belongs to the command,
 //     also without cgroups.
 //   - [Process.Signal] reaches the command's process group, and never a process that got its number later.
-//   - Output costs HeadBytes plus TailBytes of memory, however much is written.
+//   - Output costs HeadBytes plus TailBytes of memory, however much is written. [Process.Output] reads it while the command
+//     runs: the daemon asks, and gets one answer of at most 64 KiB. Nothing is sent unasked, so that neither a flood of
+//     output nor a daemon that does not read delays anything else.
 //   - The cause of an end is told apart; a command that ended before SIGTERM was sent has exited.
 //
 // # Not guaranteed
@@ -55,7 +57,7 @@
 //     something. That is not in the tree.
 //   - Without cgroups a process that leaves its session, forks away within a second and has no mark can escape; see
 //     [Client.Weaknesses], which also tells what macOS lacks.
-//   - The output of a run is lost with its supervisor.
+//   - The output of a run is lost with its supervisor, except for what Process.Output has read.
 //   - With Options.Inherit a command can become another user (sudo), whom an ordinary user cannot kill without a cgroup.
 //
 // # When something fails

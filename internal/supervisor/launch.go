@@ -135,7 +135,7 @@ func inSession(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 // tell sends the order. It blocks for as long as the child does not read.
 func (l *launched) tell(spec *wireSpec) {
 	_ = json.NewEncoder(l.order).Encode(childOrder{ // a child that ended says so by its verdict
-		Parent: os.Getpid(), Argv: spec.Argv, Env: spec.Env, Dir: spec.Dir,
+		Parent: os.Getpid(), Argv: spec.Argv, Env: spec.Env, Dir: spec.Dir, User: spec.User,
 		StopAt: min(spec.StopAt, spec.Deadline),
 		Heir:   l.heir, Keep: l.keep, Foreground: spec.Foreground, Ignore: spec.Ignore,
 	})

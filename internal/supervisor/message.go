@@ -17,7 +17,8 @@ const (
 	orderKill   = "kill"
 	orderSignal = "signal"
 	orderPing   = "ping"
-	orderLeave  = "leave" // like the end of the connection: stop everything, then exit
+	orderOutput = "output" // what has the run printed from a byte on? One answer each
+	orderLeave  = "leave"  // like the end of the connection: stop everything, then exit
 
 	reportHello   = "hello"
 	reportStarted = "started"
@@ -25,6 +26,7 @@ const (
 	reportDone    = "done"
 	reportStopped = "stopped" // by a signal such as SIGTSTP; it can go on
 	reportPong    = "pong"
+	reportOutput  = "output"
 	reportTrouble = "trouble"
 )
 
@@ -36,6 +38,7 @@ type order struct {
 	StopAt   time.Duration `json:"stop_at,omitempty"`
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Signal   int           `json:"signal,omitempty"`
+	Since    int64         `json:"since,omitempty"`
 }
 
 type setup struct {
@@ -51,6 +54,7 @@ type report struct {
 	Refused *StartError `json:"refused,omitempty"`
 	Result  *Result     `json:"result,omitempty"`
 	Signal  int         `json:"signal,omitempty"`
+	Chunk   *Chunk      `json:"chunk,omitempty"`
 	Trouble string      `json:"trouble,omitempty"`
 }
 
@@ -72,12 +76,14 @@ type wireSpec struct {
 	Argv      [][]byte      `json:"argv"`
 	Env       [][]byte      `json:"env"`
 	Dir       []byte        `json:"dir"`
+	User      *Account      `json:"user,omitempty"`
 	StopAt    time.Duration `json:"stop_at"`
 	Deadline  time.Duration `json:"deadline"`
 	Timeout   time.Duration `json:"timeout"`
 	KillAfter time.Duration `json:"kill_after"`
 	HeadBytes int           `json:"head_bytes"`
 	TailBytes int           `json:"tail_bytes"`
+	Mask      [][]byte      `json:"mask,omitempty"`
 
 	Foreground bool             `json:"foreground,omitempty"`
 	Ignore     []syscall.Signal `json:"ignore,omitempty"`
@@ -85,9 +91,9 @@ type wireSpec struct {
 
 func (s *Spec) wire() *wireSpec {
 	return &wireSpec{
-		ID: s.ID, Argv: toBytes(s.Argv), Env: toBytes(s.Env), Dir: []byte(s.Dir),
+		ID: s.ID, Argv: toBytes(s.Argv), Env: toBytes(s.Env), Dir: []byte(s.Dir), User: s.User,
 		StopAt: s.StopAt, Deadline: s.Deadline, Timeout: max(s.Timeout, 0), KillAfter: max(s.KillAfter, 0),
-		HeadBytes: max(s.HeadBytes, 0), TailBytes: max(s.TailBytes, 0), Foreground: s.Foreground, Ignore: s.Ignore,
+		HeadBytes: max(s.HeadBytes, 0), TailBytes: max(s.TailBytes, 0), Mask: s.Mask, Foreground: s.Foreground, Ignore: s.Ignore,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
+	"github.com/cronlatch/cronlatch/internal/mask"
 )
 
 // obey carries out an order of the daemon.
@@ -24,6 +25,8 @@ func (s *supervisor) obey(o order) {
 		r.hurried = true
 	case o.Op == orderSignal && r != nil:
 		r.pass(syscall.Signal(o.Signal))
+	case o.Op == orderOutput && r != nil:
+		s.out.push(report{Op: reportOutput, Run: r.number, Chunk: r.printed(o.Since)})
 	case o.Op == orderPing:
 		s.out.push(report{Op: reportPong})
 	case o.Op == orderLeave:
@@ -69,7 +72,7 @@ func (s *supervisor) watch(r *run, l *launched) {
 	s.byPID[l.pid] = r
 	go l.tell(r.spec)
 	if r.drained = l.output == nil; !r.drained {
-		r.output = &capture{r: l.output, window: window{headMax: r.spec.HeadBytes, tailMax: r.spec.TailBytes}}
+		r.output = &capture{r: l.output, mask: mask.New(r.spec.Mask), window: window{headMax: r.spec.HeadBytes, tailMax: r.spec.TailBytes}}
 		go r.output.run(func() { s.events <- func() { s.drained(r) } })
 	}
 	go func() {

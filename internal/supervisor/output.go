@@ -2,7 +2,10 @@ package supervisor
 
 import (
 	"os"
+	"sync"
 	"time"
+
+	"github.com/cronlatch/cronlatch/internal/mask"
 )
 
 const (
@@ -10,6 +13,9 @@ const (
 	// drainDelay is how long output is still read when the tree is dead: what the pipe holds is there at once, and
 	// only a process outside of the tree can keep it open.
 	drainDelay = 500 * time.Millisecond
+	// chunkSize is the most that one look at the output of a running command answers. The daemon asks, and asks again when
+	// it has the answer: a command that prints a gigabyte a second makes no more reports than one that prints a line.
+	chunkSize = 64 << 10
 )
 
 // window keeps the first and the last bytes of a stream, in memory that does not grow with the stream.
@@ -51,21 +57,68 @@ func (w *window) output() Output {
 	return Output{Head: w.head, Tail: tail, Total: w.total}
 }
 
-// capture reads a run's output until its end. Its window belongs to the reading goroutine until done is called.
+// since is the kept output from a byte on, at most limit bytes in one piece. What was dropped is left out, which the offset
+// of the piece tells; then the newest bytes follow, because the oldest that are kept will have been dropped by the next look.
+func (w *window) since(offset int64, limit int) Chunk {
+	c := Chunk{At: min(max(offset, 0), w.total), Total: w.total}
+	if head := int64(len(w.head)); c.At < head {
+		c.Data = clone(w.head[c.At:min(head, c.At+int64(limit))])
+		return c
+	}
+	if oldest := w.total - int64(len(w.tail)); c.At < oldest {
+		c.At = w.total - int64(min(limit, len(w.tail)))
+	}
+	n := min(limit, int(w.total-c.At))
+	from := (w.next + len(w.tail) - int(w.total-c.At)) % max(len(w.tail), 1)
+	c.Data = make([]byte, 0, n)
+	for len(c.Data) < n {
+		part := w.tail[from:min(len(w.tail), from+n-len(c.Data))]
+		c.Data, from = append(c.Data, part...), 0
+	}
+	return c
+}
+
+func clone(b []byte) []byte { return append([]byte(nil), b...) }
+
+// capture reads a run's output until its end.
 type capture struct {
-	r      *os.File
+	r *os.File
+
+	mask *mask.Masker // the reading goroutine's
+
+	mu     sync.Mutex
 	window window
+}
+
+func (c *capture) write(p []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.window.write(p)
+}
+
+func (c *capture) since(offset int64) Chunk {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.window.since(offset, chunkSize)
+}
+
+// output is all that is kept; after the end of run.
+func (c *capture) output() Output {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.window.output()
 }
 
 func (c *capture) run(done func()) {
 	buf := make([]byte, readSize)
 	for {
 		n, err := c.r.Read(buf)
-		c.window.write(buf[:n])
+		c.mask.Write(buf[:n], c.write)
 		if err != nil { // the end, or finish's deadline
 			break
 		}
 	}
+	c.mask.Flush(c.write)
 	done()
 }
 

@@ -89,8 +89,8 @@ func handleIgnored(into chan os.Signal) {
 // with the supervisor, no blocked signals, no descriptors above stderr but those to keep. Who runs a command in
 // its own place (Options.Inherit) could run sudo without us too.
 func harden(keep []int, noNewPrivileges bool) error {
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("setting the parent-death signal: %w", err)
+	if err := dieWithParent(); err != nil {
+		return err
 	}
 	if noNewPrivileges {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -107,6 +107,14 @@ func harden(keep []int, noNewPrivileges bool) error {
 		if fd > 2 && !slices.Contains(keep, fd) {
 			syscall.CloseOnExec(fd)
 		}
+	}
+	return nil
+}
+
+// dieWithParent is for the calling thread.
+func dieWithParent() error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("setting the parent-death signal: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +17,8 @@ type Process struct {
 	settled chan struct{} // closed when it was executed or refused
 	done    chan struct{}
 	halted  chan syscall.Signal
+	chunks  chan Chunk    // answers to Output; holds one
+	asking  chan struct{} // holds the right to ask for output
 
 	mu               sync.Mutex
 	stopAt, deadline time.Duration
@@ -29,6 +33,7 @@ func newProcess(s *session, number uint64, spec Spec) *Process {
 	return &Process{
 		session: s, number: number, spec: spec, stopAt: spec.StopAt, deadline: spec.Deadline,
 		settled: make(chan struct{}), done: make(chan struct{}), halted: make(chan syscall.Signal, 1),
+		chunks: make(chan Chunk, 1), asking: make(chan struct{}, 1),
 	}
 }
 
@@ -65,6 +70,42 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Result() Result {
 	<-p.done
 	return p.result
+}
+
+// errNoAnswer says that the supervisor has not answered in time.
+var errNoAnswer = errors.New("supervisor: there is no answer")
+
+// Output is what the command has printed from a byte on, at most 64 KiB in one piece. What came faster than it was asked for
+// may be left out: then the piece begins later, or its end is not the end of what was printed. It waits for the supervisor,
+// or for the end of ctx or of the run; after that end, Result has the output. A question that was given up is answered all
+// the same, so that there is never more than one on its way: until then there is no further one.
+func (p *Process) Output(ctx context.Context, since int64) (Chunk, error) {
+	select {
+	case p.asking <- struct{}{}:
+		p.session.orders.push(order{Op: orderOutput, Run: p.number, Since: since})
+	default: // the answer to an earlier question comes first; what it says is true, too
+	}
+	select {
+	case c := <-p.chunks:
+		<-p.asking
+		if c.At < since { // it was asked for less
+			c.Data = c.Data[min(since-c.At, int64(len(c.Data))):]
+			c.At = since
+		}
+		return c, nil
+	case <-p.done:
+		return Chunk{At: since, Total: since}, nil
+	case <-ctx.Done():
+		return Chunk{}, errNoAnswer
+	}
+}
+
+// hand passes an answer on. There is room: one question is asked at a time.
+func (p *Process) hand(c Chunk) {
+	select {
+	case p.chunks <- c:
+	default:
+	}
 }
 
 // PID is that of the command itself.

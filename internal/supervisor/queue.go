@@ -3,8 +3,8 @@ package supervisor
 import "sync"
 
 // queue decouples whoever has something to say from whoever is slow to take it: push never blocks. What bounds it is
-// its use: at most two reports per run that the daemon asked for, and orders of a daemon that kills a supervisor which
-// does not answer.
+// its use: at most two reports per run that the daemon asked for, one answer about its output, and orders of a daemon that
+// kills a supervisor which does not answer.
 type queue[T any] struct {
 	mu     sync.Mutex
 	filled *sync.Cond

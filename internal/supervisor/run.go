@@ -190,10 +190,18 @@ func (r *run) next() time.Duration {
 	return at
 }
 
+// printed is what the command has printed from a byte on.
+func (r *run) printed(since int64) *Chunk {
+	if r.output == nil { // not forked yet, or it writes where its caller does
+		return &Chunk{}
+	}
+	return new(r.output.since(since))
+}
+
 func (r *run) result() *Result {
 	res := &Result{Cause: r.cause, ExitCode: r.main.ExitStatus()}
 	if r.output != nil {
-		res.Output = r.output.window.output()
+		res.Output = r.output.output()
 	}
 	if r.main.Signaled() {
 		res.Signal = unix.SignalName(r.main.Signal())

@@ -180,6 +180,8 @@ func (s *session) hear(r report) {
 		p.settle(r.Started, nil)
 	case r.Op == reportStopped:
 		p.halt(syscall.Signal(r.Signal))
+	case r.Op == reportOutput && r.Chunk != nil:
+		p.hand(*r.Chunk)
 	case r.Op == reportRefused:
 		p.settle(nil, r.Refused)
 		s.remove(p)

@@ -17,6 +17,10 @@ type Spec struct {
 	// Dir is the working directory; empty is the daemon's. A relative one is taken from the daemon's.
 	Dir string
 
+	// User is the account that the command runs as; nil is the daemon's. Only root can start it as somebody else. The
+	// working directory is entered, and the command is looked up, before.
+	User *Account
+
 	// StopAt and Deadline are instants of the boot clock (internal/boottime): SIGTERM at the first, SIGKILL at the
 	// second. A start that comes after StopAt is refused.
 	StopAt, Deadline time.Duration
@@ -32,6 +36,15 @@ type Spec struct {
 
 	// HeadBytes and TailBytes say how much of the output is kept, from its beginning and from its end.
 	HeadBytes, TailBytes int
+	// Mask are the texts in whose place the output has ***, as mask.Forms makes them. Their order does not matter.
+	Mask [][]byte
+}
+
+// Account is who a command runs as: exactly these groups, and none of the daemon's.
+type Account struct {
+	UID    int   `json:"uid"`
+	GID    int   `json:"gid"`
+	Groups []int `json:"groups,omitempty"` // the supplementary ones
 }
 
 // Cause is why a run ended.
@@ -64,6 +77,13 @@ type Output struct {
 	Total int64  `json:"total"`
 }
 
+// Chunk is a piece of the output of a running command.
+type Chunk struct {
+	At    int64  `json:"at"` // of its first byte, counted from the first one of the output
+	Data  []byte `json:"data,omitempty"`
+	Total int64  `json:"total"` // how much was printed so far
+}
+
 // Reason is why a command could not be started.
 type Reason string
 
@@ -74,6 +94,7 @@ const (
 	ReasonNotExecutable Reason = "not_executable" // there is one, but it cannot be executed
 	ReasonDir           Reason = "dir"            // the working directory cannot be entered
 	ReasonCancelled     Reason = "cancelled"      // the caller's context ended before exec
+	ReasonUser          Reason = "user"           // the command cannot run as its account
 	ReasonSystem        Reason = "system"         // no memory, no processes left, arguments too long
 	ReasonSupervisor    Reason = "supervisor"     // no supervisor; if it died while starting, the tree is dead by now
 )

@@ -1,0 +1,52 @@
+package demo
+
+// The statements of the seed. They write what the daemon's own statements would have written over a month.
+const (
+	sqliteClock = `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now`
+
+	sqliteSeedRuns = `
+INSERT INTO job_runs (id, job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource,
+	overlap, on_lost, max_attempts, retry, earlier, once_per, limits, follow, period, follows, only_on, params, notify,
+	state, outcome, reason, detail, replica, owner, fencing_token, created_at, started_at, finished_at, exit_code,
+	cancel_reason, cancel_detail)
+SELECT value->>'id', value->>'$.new.job', value->>'$.new.occurrence', value->>'$.new.attempt', value->>'$.new.trigger',
+	value->>'$.new.requested_by', value->>'$.new.scheduled_at', value->>'$.new.due_at', value->>'$.new.start_by',
+	value->>'$.new.resource', value->>'$.new.overlap', value->>'$.new.on_lost', value->>'$.new.max_attempts',
+	value->'$.new.retry', value->>'$.new.earlier', value->>'$.new.once_per', value->'$.new.limits', value->>'$.new.follow',
+	value->>'$.new.period', value->'$.new.follows', value->'$.new.only_on', value->'$.new.params', value->>'$.new.notify',
+	value->>'$.new.state', value->>'$.new.outcome', value->>'$.new.reason', value->'$.new.detail',
+	value->>'replica', value->>'owner', value->>'token', value->>'created', value->>'started', value->>'finished',
+	value->>'exit_code', value->>'cancel_reason', value->'cancel_detail'
+FROM json_each(?)`
+
+	sqliteSeedOutputs = `
+INSERT INTO run_outputs (run_id, head, tail, total_bytes)
+SELECT value->>'id', CAST(value->>'text' AS BLOB), x'', octet_length(value->>'text') FROM json_each(?)`
+
+	sqliteSeedLocks = `
+INSERT INTO distributed_locks (resource, owner, fencing_token, acquired_at, renewed_at, expires_at, released_at)
+SELECT value->>'resource', value->>'owner', value->>'token', value->>'at', value->>'released', value->>'released', value->>'released'
+FROM json_each(?)`
+
+	sqliteSeedTokens = `UPDATE fencing_tokens SET last = (SELECT max(fencing_token) FROM job_runs) WHERE id = 1`
+
+	sqliteSeedPositions = `
+INSERT INTO plan_positions (job, schedule_hash, position)
+SELECT value->>'job', value->>'hash', value->>'position' FROM json_each(?)`
+
+	sqliteSeedReplicas = `
+INSERT INTO replicas (name, boot_nonce, host, pid, version, definitions_hash, capacity, joined_at, seen_at, left_at)
+SELECT value->>'name', value->>'nonce', value->>'host', value->>'pid', value->>'version', value->>'hash', value->>'capacity',
+	value->>'from', value->>'until', value->>'left'
+FROM json_each(?)`
+
+	sqliteSeedAudit = `
+INSERT INTO audit_log (at, action, outcome, actor_type, actor_id, job, run_id, resource, owner, fencing_token, replica, reason, detail)
+SELECT value->>'at', value->>'action', 'success', value->>'actor_type', value->>'actor', value->>'job', value->>'run_id',
+	value->>'resource', value->>'owner', value->>'token', value->>'replica', value->>'reason', value->'detail'
+FROM json_each(?) ORDER BY value->>'at'`
+
+	sqliteSeedPause = `
+INSERT INTO job_pauses (job, reason, paused_by, paused_at, until_at, resumed_by, resumed_at)
+SELECT p->>'job', p->>'reason', p->>'by', p->>'from', NULL, p->>'by', p->>'until' FROM (SELECT ? AS p)`
+)

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package doctor
+
+import "errors"
+
+var errPlatform = errors.New("this platform does not say")
+
+func freeBytes(string) (uint64, error) { return 0, errPlatform }
+
+func openFiles() (uint64, error) { return 0, errPlatform }

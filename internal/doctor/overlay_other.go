@@ -1,0 +1,5 @@
+//go:build !linux
+
+package doctor
+
+func onOverlay(string) bool { return false }

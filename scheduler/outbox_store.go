@@ -1,0 +1,184 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+)
+
+// The times of the outbox, by the database's clock.
+const (
+	// OutboxLease is how long a message is its sender's. It is longer than any try, and after it another one sends.
+	OutboxLease = 30 * time.Second
+	// OutboxQuiet is how long a channel is left alone after a try: what is to be said meanwhile becomes one message.
+	OutboxQuiet = 5 * time.Second
+	// OutboxKeepTrying is the age at which a message is given up.
+	OutboxKeepTrying = 24 * time.Hour
+)
+
+// outboxUnknown is why a message is given up that nobody has tried to send.
+const outboxUnknown = "no replica has known the channel for a day"
+
+// outboxBatch is how many messages of all channels one claim takes at most.
+const outboxBatch = 500
+
+// Outbox is where messages wait until they are sent. Any number of processes may send from one.
+type Outbox struct {
+	s *store
+	q *outboxQueries
+}
+
+// outboxQueries is the SQL of one database; the texts are in postgres_outbox.go and sqlite_outbox.go.
+type outboxQueries struct {
+	tryLock                     string // empty where a transaction is the only writer
+	claim, sent, failed, giveUp string
+}
+
+// OpenOutbox returns the outbox of a migrated database.
+func OpenOutbox(db *DB) (*Outbox, error) {
+	s, err := openStore(db)
+	if err != nil {
+		return nil, err
+	}
+	if s.d == dialect.SQLite {
+		return &Outbox{s, &sqliteOutbox}, nil
+	}
+	return &Outbox{s, &postgresOutbox}, nil
+}
+
+// OutboxRow is a message that waits, or was given up.
+type OutboxRow struct {
+	ID       int64
+	Channel  string
+	Job      string
+	Attempts int // how often it was tried, this time included
+	GivenUp  bool
+	Message  Message
+}
+
+// OutboxSender is who sends, and what it can send.
+type OutboxSender struct {
+	Who      string   // unique to the process
+	Replica  string   // its name, for the audit
+	Channels []string // that it knows
+	Pings    []string // the jobs whose ping URL it knows
+	MaxPings int      // how many pings it takes at most
+}
+
+// Claim takes messages that are due: of each channel all that wait, unless somebody is about to send to it or has just done so.
+func (o *Outbox) Claim(ctx context.Context, by *OutboxSender) (rows []OutboxRow, err error) {
+	err = o.s.tx(ctx, func(tx bun.Tx) error {
+		rows = nil
+		if alone, err := tryLock(ctx, tx, o.q.tryLock); err != nil || !alone {
+			return err
+		}
+		rows, err = scanOutbox(ctx, tx.NewRaw(o.q.claim, by.Who, OutboxLease.Milliseconds(), encode(orEmpty(by.Channels)), outboxBatch,
+			PingChannel, encode(orEmpty(by.Pings)), by.MaxPings))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("taking messages to send: %w", err)
+	}
+	return rows, nil
+}
+
+// Sent says that messages have arrived.
+func (o *Outbox) Sent(ctx context.Context, ids []int64) error {
+	if _, err := o.s.db.NewRaw(o.q.sent, OutboxQuiet.Milliseconds(), encode(ids)).Exec(ctx); err != nil {
+		return fmt.Errorf("marking messages as sent: %w", err)
+	}
+	return nil
+}
+
+// OutboxFailure is a try that has failed.
+type OutboxFailure struct {
+	IDs   []int64
+	Again time.Duration // after which to try again
+	Why   string        // without a secret
+}
+
+// Failed says that messages have not arrived, and returns those that are given up now: they are too old.
+func (o *Outbox) Failed(ctx context.Context, by *OutboxSender, f *OutboxFailure) (given []OutboxRow, err error) {
+	err = o.s.tx(ctx, func(tx bun.Tx) error {
+		given, err = scanOutbox(ctx, tx.NewRaw(o.q.failed, f.Again.Milliseconds(), OutboxQuiet.Milliseconds(), f.Why,
+			OutboxKeepTrying.Milliseconds(), encode(f.IDs), by.Who))
+		if err != nil {
+			return err
+		}
+		given = slices.DeleteFunc(given, func(r OutboxRow) bool { return !r.GivenUp })
+		return o.auditGivenUp(ctx, tx, given, by.Replica, f.Why)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("marking messages as not sent: %w", err)
+	}
+	return given, nil
+}
+
+// GiveUp ends the wait of messages that nobody has taken for a day because no replica knows where to send them.
+func (o *Outbox) GiveUp(ctx context.Context, by *OutboxSender) (given []OutboxRow, err error) {
+	err = o.s.tx(ctx, func(tx bun.Tx) error {
+		given, err = scanOutbox(ctx, tx.NewRaw(o.q.giveUp, outboxUnknown, OutboxKeepTrying.Milliseconds(),
+			encode(orEmpty(by.Channels)), PingChannel, encode(orEmpty(by.Pings))))
+		if err != nil {
+			return err
+		}
+		return o.auditGivenUp(ctx, tx, given, by.Replica, outboxUnknown)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("giving up messages: %w", err)
+	}
+	return given, nil
+}
+
+func (o *Outbox) auditGivenUp(ctx context.Context, tx bun.Tx, given []OutboxRow, replica, why string) error {
+	rows := make([]auditRow, len(given))
+	for i := range given {
+		g := &given[i]
+		rows[i] = auditRow{
+			Action: "notify.give_up", Outcome: "failure", Job: g.Job, RunID: g.Message.RunID, Replica: replica, Reason: why,
+			Detail: detail(map[string]any{"channel": g.Channel, "event": g.Message.Event, "message": g.Message.ID, "attempts": g.Attempts}),
+		}
+	}
+	return o.s.audit(ctx, tx, rows)
+}
+
+type outboxRow struct {
+	ID       int64   `bun:"id"`
+	Channel  string  `bun:"channel"`
+	Job      string  `bun:"job"`
+	Attempts int     `bun:"attempts"`
+	Payload  rawText `bun:"payload"`
+	State    string  `bun:"state"`
+}
+
+func scanOutbox(ctx context.Context, q *bun.RawQuery) ([]OutboxRow, error) {
+	var found []outboxRow
+	if err := q.Scan(ctx, &found); err != nil {
+		return nil, err //nolint:wrapcheck // the callers say what for
+	}
+	var rows []OutboxRow
+	for i := range found {
+		f := &found[i]
+		row := OutboxRow{ID: f.ID, Channel: f.Channel, Job: f.Job, Attempts: f.Attempts, GivenUp: f.State == "given_up"}
+		if err := json.Unmarshal(f.Payload, &row.Message); err != nil {
+			return nil, fmt.Errorf("reading message %d: %w", f.ID, err)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b OutboxRow) int { return cmp.Compare(a.ID, b.ID) }) // RETURNING has no order
+	return rows, nil
+}
+
+// orEmpty: a nil slice would be JSON's null.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
