@@ -183,7 +183,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := receive(t, nil)
-	for _, send := range []func(allow bool) error{
+	for i, send := range []func(allow bool) error{
 		func(allow bool) error {
 			return courier{}.send(t.Context(), &jobs.Channel{Webhook: &jobs.WebhookChannel{URL: r.secretURL(), AllowPrivate: allow}}, events(1))
 		},
@@ -194,8 +194,8 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 			return ping(t.Context(), &jobs.Job{Ping: r.secretURL(), PingAllowPrivate: allow}, scheduler.PingSuccess, 7, "x")
 		},
 	} {
-		before := len(r.got)
-		require.ErrorContains(t, send(false), "the address 127.0.0.1 of 127.0.0.1 is not public; allow_private: true of")
+		before, hint := len(r.got), []string{"allow_private: true of", "allow_private: true of", "ping_allow_private: true"}[i]
+		require.ErrorContains(t, send(false), "the address 127.0.0.1 of 127.0.0.1 is not public; "+hint)
 		assert.Len(t, r.got, before)
 		require.NoError(t, send(true))
 		assert.Len(t, r.got, before+1)
