@@ -24,12 +24,15 @@ import (
 
 // pruneLog notes what it is asked to keep.
 type pruneLog struct {
+	mu    sync.Mutex // the times of a bubble order nothing for the race detector
 	asked []scheduler.Keeping
 	done  scheduler.Pruned
 	err   error
 }
 
 func (p *pruneLog) Prune(_ context.Context, k *scheduler.Keeping) (scheduler.Pruned, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.asked = append(p.asked, *k)
 	return p.done, p.err
 }
@@ -43,7 +46,11 @@ func TestHistoryIsDeletedNowAndThen(t *testing.T) {
 		known := []*jobs.Job{{Name: "a"}}
 		p := &purger{
 			store: lockingtest.NewMemory(time.Now), keepFor: time.Hour, log: zap.NewNop(),
-			history: &historian{store: store, log: zap.New(core), keeping: func() *scheduler.Keeping { return &scheduler.Keeping{Jobs: known} }},
+			history: &historian{store: store, log: zap.New(core), keeping: func() *scheduler.Keeping {
+				store.mu.Lock()
+				defer store.mu.Unlock()
+				return &scheduler.Keeping{Jobs: known}
+			}},
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -54,8 +61,10 @@ func TestHistoryIsDeletedNowAndThen(t *testing.T) {
 		assert.Equal(t, known, store.asked[0].Jobs)
 		assert.Equal(t, 1, lines.FilterMessage("deleted old history").FilterField(zap.Int("runs", 7)).Len())
 
+		store.mu.Lock()
 		known = []*jobs.Job{{Name: "b"}} // a reload
 		store.done, store.err = scheduler.Pruned{}, errors.New("away")
+		store.mu.Unlock()
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
 		assert.Greater(t, len(store.asked), 6)
