@@ -80,7 +80,7 @@ func (u *unit) becomes(what string, condition func() bool) {
 }
 
 func (u *unit) publishedHash() (hash string) {
-	require.NoError(u.t, u.bench.db.NewRaw("SELECT definitions_hash FROM replicas").Scan(u.ctx(), &hash))
+	require.NoError(u.t, u.bench.db.NewRaw("SELECT coalesce(max(definitions_hash), '') FROM replicas").Scan(u.ctx(), &hash))
 	return hash
 }
 
