@@ -2,12 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-
-	"go.uber.org/zap"
 
 	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -46,7 +43,7 @@ func getOutput(c *call) error {
 		return err
 	}
 	var part jobs.OutputPart
-	err = c.outputs(func(ctx context.Context, l *jobs.Ledger) (err error) {
+	err = c.runs(func(ctx context.Context, l *jobs.Ledger) (err error) {
 		part, err = l.OutputSince(ctx, id, offset, int(limit))
 		return err
 	})
@@ -79,7 +76,7 @@ func getRawOutput(c *call) error {
 		return err
 	}
 	var text []byte
-	err := c.outputs(func(ctx context.Context, l *jobs.Ledger) (err error) {
+	err := c.runs(func(ctx context.Context, l *jobs.Ledger) (err error) {
 		text, _, err = l.Kept(ctx, id)
 		return err
 	})
@@ -95,30 +92,7 @@ func getRawOutput(c *call) error {
 	return nil
 }
 
-// outputs reads the ledger.
-func (c *call) outputs(read func(context.Context, *jobs.Ledger) error) error {
-	ctx, cancel := c.reading()
-	defer cancel()
-	err := c.checked(ctx)
-	if err == nil {
-		var ledger *jobs.Ledger
-		if ledger, err = jobs.OpenLedger(c.o.Fleet.DB); err == nil {
-			err = read(ctx, ledger)
-		}
-	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, jobs.ErrRunNotFound):
-		return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: "there is no such run; old ones are deleted, as history says"}
-	}
-	if c.r.Context().Err() == nil {
-		c.log.Warn("the output of a run could not be read", zap.String("request.id", idOf(c.r)),
-			zap.String("operation", c.route.operation), zap.Error(err))
-	}
-	return unavailable(problem{Code: "database", Detail: "the database did not answer: ask again"})
-}
-
+// checked asks whether the database is the one that was opened.
 func (c *call) checked(ctx context.Context) error {
 	if c.o.Fleet.Check == nil {
 		return nil

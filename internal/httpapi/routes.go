@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -71,13 +70,7 @@ type call struct {
 }
 
 // resource is the name in the path; "" when the route has none.
-func (c *call) resource() string {
-	name, err := url.PathUnescape(c.r.PathValue("resource"))
-	if err != nil {
-		return c.r.PathValue("resource") // net/http has parsed the path; a name with a stray % is still one name
-	}
-	return name
-}
+func (c *call) resource() string { return c.segment("resource") }
 
 // fill fills the mux. Paths are all that the mux looks at: the methods of a path are the node's.
 func (a *api) fill() {
