@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -76,7 +77,7 @@ func (k *Keeper) gather() beat {
 		if b.sent >= l.deadline || (l.nextBeat-b.sent > l.lease.Beat/2 && !l.fresh) {
 			continue
 		}
-		b.locks, b.claims = append(b.locks, l), append(b.claims, l.claim())
+		b.locks = append(b.locks, l)
 		b.timeout = max(b.timeout, l.lease.Attempt)
 		l.nextBeat = b.sent + k.jittered(l.lease.Retry) // until the answer is there
 		l.fresh = false
@@ -84,7 +85,17 @@ func (k *Keeper) gather() beat {
 	if len(b.locks) > 0 {
 		k.inFlight++
 	}
+	b.locks = inOrder(b.locks)
+	for _, l := range b.locks {
+		b.claims = append(b.claims, l.claim())
+	}
 	return b
+}
+
+// inOrder sorts locks by the bytes of their resources, so that what happens to several at once is told in one order.
+func inOrder(locks []*Lock) []*Lock {
+	slices.SortFunc(locks, func(a, b *Lock) int { return strings.Compare(a.Resource(), b.Resource()) })
+	return locks
 }
 
 func (k *Keeper) anyDue(now time.Duration) bool {

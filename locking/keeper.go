@@ -156,7 +156,7 @@ func (k *Keeper) end() {
 		l.phase = stopping
 	}
 	k.mu.Unlock()
-	for _, l := range gone {
+	for _, l := range inOrder(gone) {
 		l.tellLost(ReasonStopped)
 	}
 }

@@ -35,7 +35,7 @@ func (k *Keeper) overdue() (tell []*Lock) {
 		wait = min(wait, next-now)
 	}
 	k.arm(wait)
-	return tell
+	return inOrder(tell)
 }
 
 // arm sets the timer of the next look; without a lock there is none.
