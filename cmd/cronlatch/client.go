@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (*app) explain(calls context.Context, target database.Target, err error) er
 			return err
 		}
 		return fail(exitUnavailable, "the database %s cannot be reached: %w", target, err).
-			withHint("is it running? --database-url or DATABASE_URL names another")
+			withHint("%s", cmp.Or(database.Remedy(err), "is it running? --database-url or DATABASE_URL names another"))
 	default:
 		return err
 	}

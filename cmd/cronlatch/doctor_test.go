@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+	"net/url"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 )
@@ -48,4 +53,47 @@ func TestDoctorWithoutADatabase(t *testing.T) {
 	assert.Equal(t, "ok", checkOf(t, got, "open files"))
 	w.write(t, "jobs: [")
 	assert.Equal(t, "fail", checkOf(t, w.run(t, "doctor", "-o", "json"), "configuration"))
+}
+
+// A URL that cannot be read is a mistake, which no waiting mends: it is not the outage that 69 stands for.
+func TestDoctorOnAWrongURL(t *testing.T) {
+	t.Parallel()
+	w := connected(t, "mysql://nobody:hush@127.0.0.1/none")
+	got := w.run(t, "doctor", "-o", "json")
+	assert.Equal(t, exitFailure, got.code)
+	assert.Equal(t, "fail", checkOf(t, got, "database"))
+	assert.NotContains(t, got.out+got.errors, "hush")
+}
+
+// Who may connect and do nothing else is told so, by every command, and doctor says what is missing.
+func TestARoleWithoutRights(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("CRONLATCH_TEST_POSTGRES_DIRECT") != "" {
+		t.Skip("the pooler of the tests lets in a closed list of roles")
+	}
+	address := dbtest.PostgresURL(t)
+	db := dbtest.Open(t, address)
+	const role = "cli_without_rights"
+	for _, query := range []string{"DROP ROLE IF EXISTS " + role, "CREATE ROLE " + role + " LOGIN PASSWORD 'hush'"} {
+		_, err := db.Main.NewRaw(query).Exec(t.Context())
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		_, err := db.Main.NewRaw("DROP ROLE " + role).Exec(context.WithoutCancel(t.Context()))
+		assert.NoError(t, err)
+	})
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	u.User = url.UserPassword(role, "hush")
+	w := connected(t, u.String())
+	for _, line := range []string{"lock x -- true", "locks list", "runs list", "run backup:db --detach"} {
+		got := w.run(t, strings.Fields(line)...)
+		assert.Equal(t, exitDenied, got.code, "%s: %s", line, got.errors)
+		assert.Contains(t, got.errors, "doctor", line)
+		assert.NotContains(t, got.errors, "cannot be reached", "it was: %s", line)
+	}
+	got := w.run(t, "doctor", "-o", "json")
+	assert.Equal(t, exitFailure, got.code)
+	assert.Equal(t, "fail", checkOf(t, got, "role"))
+	assert.NotContains(t, got.out+got.errors, "hush")
 }

@@ -85,6 +85,8 @@ func classify(err error) *failure {
 		return &failure{code: exitConfig, err: err}
 	case errors.Is(err, context.Canceled):
 		return fail(exitInterrupted, "interrupted")
+	case database.Denied(err):
+		return (&failure{code: exitDenied, err: err}).withHint("%s", database.Remedy(err))
 	case database.Unavailable(err) || errors.Is(err, context.DeadlineExceeded):
 		return &failure{code: exitUnavailable, err: err}
 	default:

@@ -60,14 +60,25 @@ func (b lockBackend) explain(ctx context.Context, err error) error {
 		return invalidLock(err)
 	case errors.Is(err, locking.ErrNotFound), errors.Is(err, locking.ErrNotOwner), errors.Is(err, locking.ErrStaleToken):
 		return &failure{code: exitFailure, err: err}
+	case database.Denied(err):
+		return classify(err)
 	default:
-		return unreachable(b.where, err)
+		return b.unreachable(err)
 	}
 }
 
 func denied(where string, err error) *failure {
 	return fail(exitDenied, "%s does not permit it: %w", where, err).
 		withHint("CRONLATCH_TOKEN is the token that is sent; `cronlatch token list` on the server's side shows what it may do")
+}
+
+// unreachable is for a server or a database; a database mostly says why.
+func (b lockBackend) unreachable(err error) *failure {
+	f := unreachable(b.where, err)
+	if remedy := database.Remedy(err); remedy != "" && !b.remote {
+		f.hint = remedy
+	}
+	return f
 }
 
 func unreachable(where string, err error) *failure {

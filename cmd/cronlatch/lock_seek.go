@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/locking"
 	"github.com/cronlatch/cronlatch/locking/httplock"
 )
@@ -57,6 +58,8 @@ func (s *lockSeek) acquire(ctx context.Context) (*locking.Lock, error) {
 			return nil, err
 		case errors.Is(err, httplock.ErrDenied):
 			return nil, denied(s.where, err)
+		case database.Denied(err):
+			return nil, classify(err)
 		case time.Since(s.reached) >= s.patience:
 			s.giveBack(ctx)
 			return nil, unreachable(s.where, err)

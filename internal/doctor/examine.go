@@ -1,10 +1,10 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/cronlatch/cronlatch/internal/database"
@@ -83,57 +83,65 @@ func (p *Patient) host(ctx context.Context) (all []Finding) {
 
 // database is what the database says; the error is that of not reaching it.
 func (p *Patient) database(ctx context.Context) (all []Finding, err error) {
-	const remedy = "is it running? --database-url or DATABASE_URL names another"
-	if p.TargetErr != nil {
-		return []Finding{bad("database", "--database-url, DATABASE_URL or database.url names it", "%v", p.TargetErr)}, p.TargetErr
+	if p.TargetErr != nil { // nothing was asked: that is a mistake, not an outage
+		return []Finding{bad("database", "--database-url, DATABASE_URL or database.url names it", "%v", p.TargetErr)}, nil
 	}
 	file := p.file()
 	if file != nil {
 		all = judgeFile(file)
-		if file.Err != nil { // opening it would make it
-			if os.IsNotExist(file.Err) && file.Network == "" {
-				return append(all, good("database", "SQLite makes its file when it is needed")), nil
-			}
-			return append(all, bad("database", remedy, "%s cannot be opened", p.Target)), file.Err
+		if all[0].Level == Fail {
+			return append(all, bad("database", "see the line about the file", "%s cannot be opened", p.Target)), errUnusable
+		}
+		if file.untouched() {
+			return append(all, judgeUnopened(file)), nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
 	db, err := database.Open(p.Target, database.Options{AppName: "cronlatch doctor", MaxConns: 1, RenewConns: 1, StatementTimeout: p.Patience})
 	if err != nil {
-		return append(all, bad("database", "correct the URL", "%v", err)), err
+		return append(all, bad("database", "correct the URL", "%v", err)), nil
 	}
 	defer func() { _ = db.Close() }()
 	if err := db.Main.PingContext(ctx); err != nil {
+		remedy := cmp.Or(database.Remedy(err), "is it running? --database-url or DATABASE_URL names another")
 		return append(all, bad("database", remedy, "%s cannot be reached: %v", p.Target, err)), err
 	}
-	all = append(all, p.server(ctx, db, file)...)
+	return append(all, p.inside(ctx, db, file)...), nil
+}
+
+// errUnusable is a file that needs not be opened to know.
+var errUnusable = errors.New("the file cannot be used")
+
+// inside is what the database says of itself.
+func (p *Patient) inside(ctx context.Context, db *database.DB, file *fileFacts) []Finding {
+	all, mayMigrate := p.server(ctx, db, file)
 	clock, err := sampleClock(ctx, db.Main, db.Kind)
 	if err != nil {
-		return append(all, unknown("clock", err)), nil
+		return append(all, unknown("clock", err))
 	}
 	all = append(all, judgeClock(clock, p.ttl()))
 	schema := migrations.Check(ctx, db.Main)
 	list, listErr := migrations.Status(ctx, db.Main)
 	empty := listErr == nil && len(list) > 0 && list[0].AppliedAt == nil
-	all = append(all, judgeSchema(schema, empty))
+	all = append(all, judgeSchema(schema, empty, mayMigrate))
 	if schema != nil {
-		return all, nil // the rest would ask for tables that are not there
+		return all // the rest would ask for tables that are not there
 	}
-	return append(all, p.fleet(ctx, db)...), nil
+	return append(all, p.fleet(ctx, db)...)
 }
 
 // server is what is different from one kind of database to the other.
-func (p *Patient) server(ctx context.Context, db *database.DB, file *fileFacts) []Finding {
+func (p *Patient) server(ctx context.Context, db *database.DB, file *fileFacts) (all []Finding, mayMigrate bool) {
 	if file != nil {
 		if err := askSQLite(ctx, db.Main, file); err != nil {
-			return []Finding{unknown("database", err)}
+			return []Finding{unknown("database", err)}, true
 		}
-		return []Finding{good("database", "SQLite %s answers", file.Version), judgeJournal(file)}
+		return []Finding{good("database", "SQLite %s answers", file.Version), judgeJournal(file)}, true
 	}
 	facts, err := askPostgres(ctx, db.Main)
 	if err != nil {
-		return []Finding{unknown("database", err)}
+		return []Finding{unknown("database", err)}, true
 	}
 	missing, err := lackingPostgres(ctx, db.Main)
 	role := judgeRole(facts, missing)
@@ -143,7 +151,7 @@ func (p *Patient) server(ctx context.Context, db *database.DB, file *fileFacts) 
 	return []Finding{
 		judgeServer(facts), judgeTLS(p.Target.Hosts(), facts.Encrypted, db.Pooled()), role, judgePooler(db.Pooled()),
 		judgeZones(jobs.ZoneVersion, facts.TimeZone), judgeDurability(facts),
-	}
+	}, facts.MayCreate
 }
 
 func (p *Patient) fleet(ctx context.Context, db *database.DB) []Finding {
@@ -172,27 +180,4 @@ func (p *Patient) fleet(ctx context.Context, db *database.DB) []Finding {
 		now = expired[0].Now
 	}
 	return append(all, judgeLocks(expired, now, p.ttl(), alive))
-}
-
-// file is nil on PostgreSQL.
-func (p *Patient) file() *fileFacts {
-	if p.Target.Kind != database.SQLite {
-		return nil
-	}
-	f := &fileFacts{Path: p.Target.Path}
-	dir := filepath.Dir(f.Path)
-	f.Network, f.Err = database.NetworkFileSystem(dir)
-	f.Overlay = onOverlay(dir)
-	f.FreeBytes, f.FreeErr = freeBytes(dir)
-	if f.Err != nil {
-		f.Err = fmt.Errorf("looking at the folder of %s: %w", f.Path, f.Err)
-		return f
-	}
-	info, err := os.Stat(f.Path)
-	if err != nil {
-		f.Err = err
-		return f
-	}
-	f.Mode = info.Mode()
-	return f
 }

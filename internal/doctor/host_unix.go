@@ -23,3 +23,8 @@ func openFiles() (uint64, error) {
 	}
 	return uint64(limit.Cur), nil //nolint:unconvert // the type differs by platform
 }
+
+// writable asks as the user that this process acts as: nil is that it may read and write.
+func writable(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS) //nolint:wrapcheck // the caller names the path
+}

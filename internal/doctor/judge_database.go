@@ -3,7 +3,6 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -72,13 +71,18 @@ func modes(hosts []database.Host) string {
 }
 
 func judgeRole(f *postgresFacts, missing []string) Finding {
-	const check = "role"
+	const check, shown = "role", 5
 	switch {
 	case len(missing) > 0:
+		more := ""
+		if len(missing) > shown {
+			more = fmt.Sprintf(" and %d more", len(missing)-shown)
+		}
 		return bad(check, fmt.Sprintf("as the tables' owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s; "+
-			"GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s TO %[2]s", f.Schema, f.Role), "%s lacks %s", f.Role, strings.Join(missing, ", "))
+			"GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s TO %[2]s", f.Schema, f.Role),
+			"%s lacks %s%s", f.Role, strings.Join(missing[:min(shown, len(missing))], ", "), more)
 	case f.Schema == "":
-		return bad(check, "CREATE SCHEMA, or set search_path in the URL to one that is there", "%s has no schema to work in", f.Role)
+		return bad(check, "CREATE SCHEMA, or GRANT USAGE on one that is there; search_path in the URL names it", "%s has no schema to work in", f.Role)
 	case f.Superuser:
 		return warn(check, "make a role of its own that owns one database: CREATE ROLE cronlatch LOGIN; CREATE DATABASE cronlatch OWNER cronlatch",
 			"%s is a superuser, which is more than cronlatch needs", f.Role)
@@ -90,13 +94,18 @@ func judgeRole(f *postgresFacts, missing []string) Finding {
 	}
 }
 
-func judgeSchema(err error, empty bool) Finding {
-	const check = "schema"
+// judgeSchema: nobody but a role that may create tables (mayMigrate) brings a schema up, a daemon that starts no more than a person.
+func judgeSchema(err error, empty, mayMigrate bool) Finding {
+	const check, byOwner = "schema", "run `cronlatch migrate up` as a role that may create tables; a daemon cannot start before"
 	switch {
 	case err == nil:
 		return good(check, "it is this version's")
+	case empty && !mayMigrate:
+		return bad(check, byOwner, "the database is empty, and this role cannot make the schema")
 	case empty:
 		return warn(check, "nothing: the first command or daemon makes the schema; or run `cronlatch migrate up`", "the database is empty")
+	case errors.Is(err, migrations.ErrPending) && !mayMigrate:
+		return bad(check, byOwner, "%v", err)
 	case errors.Is(err, migrations.ErrPending):
 		return warn(check, "run `cronlatch migrate up`, or start `cronlatch serve`, which does it", "%v", err)
 	case errors.Is(err, migrations.ErrNewer):
@@ -129,7 +138,7 @@ const (
 
 func judgeClock(c clockFacts, ttl time.Duration) Finding {
 	const check = "clock"
-	facts := fmt.Sprintf("the database's clock is %s of this host's; %s for an answer, %s of jitter",
+	facts := fmt.Sprintf("the database's clock %s; %s for an answer, %s of jitter",
 		aheadOrBehind(c.Offset), c.Trip.Round(10*time.Microsecond), c.Jitter.Round(10*time.Microsecond))
 	switch {
 	case c.Trip > ttl/10:
@@ -144,11 +153,15 @@ func judgeClock(c clockFacts, ttl time.Duration) Finding {
 }
 
 func aheadOrBehind(d time.Duration) string {
-	text := d.Abs().Round(100 * time.Microsecond).String()
-	if d < 0 {
-		return text + " behind"
+	const step = 100 * time.Microsecond
+	switch text := d.Abs().Round(step).String(); {
+	case d.Abs().Round(step) == 0:
+		return "agrees with this host's"
+	case d < 0:
+		return "is " + text + " behind this host's"
+	default:
+		return "is " + text + " ahead of this host's"
 	}
-	return text + " ahead"
 }
 
 func judgeZones(embedded, database string) Finding {
@@ -171,59 +184,4 @@ func judgeDurability(f *postgresFacts) Finding {
 	default:
 		return good(check, "synchronous_commit is %s", f.SynchronousCommit)
 	}
-}
-
-// fileFacts are about the file of SQLite.
-type fileFacts struct {
-	Path      string
-	Err       error // of looking at it
-	Mode      fs.FileMode
-	Network   string // the network file system it is on
-	Overlay   bool   // it is in a container's own layer
-	FreeBytes uint64
-	FreeErr   error
-	Journal   string
-	Version   string
-}
-
-const (
-	scarceBytes = 1 << 30
-	fewBytes    = 64 << 20
-)
-
-func judgeFile(f *fileFacts) []Finding {
-	const check = "file"
-	var all []Finding
-	switch {
-	case f.Network != "":
-		all = append(all, bad(check, "use a local disk, or PostgreSQL", "%s is on %s, where SQLite's locks do not hold", f.Path, f.Network))
-	case errors.Is(f.Err, fs.ErrNotExist):
-		all = append(all, good(check, "%s is not there yet; the first command or daemon makes it", f.Path))
-	case f.Err != nil:
-		all = append(all, bad(check, "give this user the file and its folder", "%v", f.Err))
-	case f.Mode.Perm()&0o077 != 0:
-		all = append(all, warn(check, "chmod 600 "+f.Path, "others on this machine can get at %s (%s)", f.Path, f.Mode.Perm()))
-	case f.Overlay:
-		all = append(all, warn(check, "put it on a volume", "%s is in a container's own layer: it goes away with the container", f.Path))
-	default:
-		all = append(all, good(check, "%s is for its owner alone, on a local disk", f.Path))
-	}
-	switch {
-	case f.FreeErr != nil:
-		all = append(all, unknown("disk", f.FreeErr))
-	case f.FreeBytes < fewBytes:
-		all = append(all, bad("disk", "make room", "%d MiB are free for %s", f.FreeBytes>>20, f.Path))
-	case f.FreeBytes < scarceBytes:
-		all = append(all, warn("disk", "make room, or keep less history", "%d MiB are free for %s", f.FreeBytes>>20, f.Path))
-	default:
-		all = append(all, good("disk", "%d MiB are free", f.FreeBytes>>20))
-	}
-	return all
-}
-
-func judgeJournal(f *fileFacts) Finding {
-	if f.Journal != "wal" {
-		return bad("durability", "let no other program change it", "journal_mode is %s and not wal", f.Journal)
-	}
-	return good("durability", "journal_mode is wal, and each commit reaches the disk")
 }

@@ -3,3 +3,5 @@
 package doctor
 
 func onOverlay(string) bool { return false }
+
+func inMemory(string) bool { return false }

@@ -10,8 +10,8 @@ import (
 const postgresAsk = `
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS version_number,
 	(SELECT s.ssl FROM pg_stat_ssl AS s WHERE s.pid = pg_backend_pid()) AS encrypted,
-	current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
-	coalesce(current_schema()::text, '') AS schema,
+	quote_ident(current_user) AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
+	coalesce(quote_ident(current_schema()), '') AS schema,
 	coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
 	current_setting('TimeZone') AS time_zone, current_setting('synchronous_commit') AS synchronous_commit,
 	current_setting('synchronous_standby_names') AS sync_standbys, pg_is_in_recovery() AS recovering,
@@ -20,14 +20,21 @@ SELECT current_setting('server_version') AS version, current_setting('server_ver
 
 const postgresClock = `SELECT clock_timestamp() AS now`
 
-// postgresLacking lists what the role may not do with the tables and sequences of the schema that are ours.
+// postgresLacking lists what the role may not do with what is ours in the schema: all with the tables, except that nothing changes
+// audit_log or writes schema_migrations, and the sequence of the fencing tokens. Those of identity columns need no privilege.
 const postgresLacking = `
 SELECT p.privilege || ' on ' || c.relname AS lacking
 FROM pg_class AS c CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS p (privilege)
-WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname IN (
-	SELECT value FROM jsonb_array_elements_text(?::jsonb) AS value)
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+	AND (c.relname IN (SELECT value FROM jsonb_array_elements_text(?::jsonb) AS value)
+		OR (c.relname = 'audit_log' AND p.privilege IN ('SELECT', 'INSERT'))
+		OR (c.relname = 'schema_migrations' AND p.privilege = 'SELECT'))
 	AND NOT has_table_privilege(c.oid, p.privilege)
-ORDER BY 1 LIMIT 5`
+UNION ALL
+SELECT 'USAGE on ' || c.relname FROM pg_class AS c
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'S' AND c.relname = 'fencing_tokens'
+	AND NOT has_sequence_privilege(c.oid, 'USAGE')
+ORDER BY 1`
 
 func askPostgres(ctx context.Context, db bun.IDB) (*postgresFacts, error) {
 	f := &postgresFacts{}
@@ -37,9 +44,9 @@ func askPostgres(ctx context.Context, db bun.IDB) (*postgresFacts, error) {
 	return f, nil
 }
 
-// tables are those that a daemon writes.
-const tables = `["distributed_locks", "job_runs", "run_outputs", "run_output_chunks", "plan_positions", "job_pauses",
-	"resource_markers", "replicas", "outbox", "audit_log", "api_tokens"]`
+// tables are those that a daemon reads and writes.
+const tables = `["api_tokens", "distributed_locks", "job_pauses", "job_runs", "job_troubles", "lock_waiters", "outbox", "plan_positions", "replicas",
+	"resource_markers", "run_output_chunks", "run_outputs", "tag_counters"]`
 
 func lackingPostgres(ctx context.Context, db bun.IDB) (missing []string, err error) {
 	if err := db.NewRaw(postgresLacking, tables).Scan(ctx, &missing); err != nil {
