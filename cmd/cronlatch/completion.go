@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ func (a *app) completionCommand() *cobra.Command {
 		"replicas as well. bash: source <(cronlatch completion bash), in ~/.bashrc; zsh: into a file _cronlatch of $fpath; fish:\n" +
 		"into ~/.config/fish/completions/cronlatch.fish; powershell: cronlatch completion powershell | Out-String | Invoke-Expression."
 	shells := map[string]func(root *cobra.Command) error{
-		"bash":       func(root *cobra.Command) error { return root.GenBashCompletionV2(a.Stdout, true) },
+		"bash":       func(root *cobra.Command) error { return bashCompletion(root, a.Stdout) },
 		"zsh":        func(root *cobra.Command) error { return root.GenZshCompletion(a.Stdout) },
 		"fish":       func(root *cobra.Command) error { return root.GenFishCompletion(a.Stdout, true) },
 		"powershell": func(root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(a.Stdout) },
@@ -58,7 +59,8 @@ func (a *app) complete(root *cobra.Command) {
 		"jobs show": a.jobNames, "jobs pause": a.jobNames, "jobs resume": a.jobNames, "jobs backfill": a.jobNames,
 		"runs show": a.runIDs, "runs cancel": a.runIDs, "runs retry": a.runIDs, "runs wait": a.runIDs,
 		"lock": a.lockNames, "locks show": a.lockNames, "locks release": a.lockNames,
-		"replicas drain": a.replicaNames, "demo kill": fixed("a", "b", "c"),
+		"replicas drain": a.replicaNames, "replicas undrain": a.replicaNames, "demo kill": fixed("a", "b", "c"),
+		"notify test": a.channelNames,
 	}
 	flags := map[string]completer{
 		"job": a.jobNames, "replica": a.replicaNames, "tag": a.tags, "resource": a.lockNames,
@@ -67,7 +69,14 @@ func (a *app) complete(root *cobra.Command) {
 	walk = func(cmd *cobra.Command) {
 		if names, ok := arguments[commandName(cmd)]; ok && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-				return begins(names(cmd.Context()), start, args), cobra.ShellCompDirectiveNoFileComp
+				switch {
+				case len(args) == 0 || takesSeveral(cmd):
+					return begins(names(cmd.Context()), start, args), cobra.ShellCompDirectiveNoFileComp
+				case cmd.Name() == "lock": // then comes a command with its arguments
+					return nil, cobra.ShellCompDirectiveDefault
+				default:
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
 			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -88,6 +97,29 @@ func (a *app) complete(root *cobra.Command) {
 		}
 	}
 	walk(root)
+}
+
+// takesSeveral reports whether a name may follow a name: JOB... in the line of use.
+func takesSeveral(cmd *cobra.Command) bool {
+	words := strings.Fields(cmd.Use)
+	return len(words) > 1 && strings.HasSuffix(words[1], "...")
+}
+
+// commandWords are the commands that may follow those before.
+func commandWords(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	at, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return begins(pageNames(at), start, nil), cobra.ShellCompDirectiveNoFileComp
+}
+
+// pageNames are the subcommands that have a page of help: those that people see, and topics.
+func pageNames(cmd *cobra.Command) (names []string) {
+	for _, c := range manChildren(cmd) {
+		names = append(names, c.Name())
+	}
+	return names
 }
 
 func fixed(words ...string) completer { return func(context.Context) []string { return words } }
@@ -113,6 +145,14 @@ func (a *app) jobNames(context.Context) (names []string) {
 		names = append(names, j.Name)
 	}
 	return names
+}
+
+func (a *app) channelNames(context.Context) []string {
+	config, err := a.loadConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Channels))
 }
 
 func (a *app) tags(context.Context) (tags []string) {

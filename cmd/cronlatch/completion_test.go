@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 )
@@ -48,6 +52,11 @@ func TestCompletionKnowsNames(t *testing.T) {
 	assert.Empty(t, w.completions(t, "locks", "show", ""))
 	assert.Equal(t, []string{"demo"}, w.completions(t, "dem"))
 	assert.Equal(t, []string{"zsh"}, w.completions(t, "completion", "z"))
+	assert.Empty(t, w.completions(t, "run", "backup:db", "b"), "it runs one")
+	assert.Equal(t, []string{"by-hand"}, w.completions(t, "jobs", "pause", "backup:db", "b"), "it pauses several")
+	assert.Contains(t, w.completions(t, "help", "ex"), "exit-codes")
+	assert.Equal(t, []string{"pause", "paused"}, w.completions(t, "man", "jobs", "pause"))
+	assert.Equal(t, ":0\n", w.run(t, "__complete", "lock", "x", "--", "./de").out, "the shell completes the names of files")
 	w.write(t, "jobs: [")
 	assert.Empty(t, w.completions(t, "run", "ba"), "a broken file completes nothing")
 }
@@ -61,4 +70,37 @@ func TestCompletionAsksTheDatabase(t *testing.T) {
 		assert.Contains(t, w.completions(t, "logs", ""), id)
 		assert.Contains(t, w.completions(t, "logs", ""), "backup:db")
 	})
+}
+
+// The script completes in a bash that has nothing but itself, whatever readline takes for a word.
+func TestCompletionInABareBash(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	w := newWorld(t)
+	script := w.run(t, "completion", "bash").out
+	fake := filepath.Join(w.dir, "cronlatch")                                                                               // says what it is asked, and answers as the program would
+	require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\necho \"$@\" >>asked\necho report:monthly\necho :4\n"), 0o700)) //nolint:gosec // a program
+	for _, c := range []struct{ line, words, asked, reply string }{
+		{"cronlatch run rep", "cronlatch run rep", "run rep", "report:monthly"},
+		{"cronlatch  run report:mo", "cronlatch run report : mo", "run report:mo", "monthly"},
+		{"cronlatch run report:", "cronlatch run report :", "run report:", "monthly"},
+		{"cronlatch runs list --job=rep", "cronlatch runs list --job = rep", "runs list --job=rep", "report:monthly"},
+		{"cronlatch run ", "cronlatch run ''", "run ", "report:monthly"},
+	} {
+		_ = os.Remove(filepath.Join(w.dir, "asked"))
+		cmd := exec.CommandContext(t.Context(), bash, "--norc", "--noprofile", "-c", script+`
+compopt() { :; } # there is no completion going on
+COMP_WORDS=(`+c.words+`) COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=9
+__start_cronlatch && echo "${COMPREPLY[@]}"`, "bash", c.line)
+		cmd.Dir, cmd.Env = w.dir, []string{"PATH=" + w.dir + ":" + os.Getenv("PATH")}
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", c.line, out)
+		assert.Equal(t, c.reply+"\n", string(out), c.line)
+		asked, err := os.ReadFile(filepath.Join(w.dir, "asked"))
+		require.NoError(t, err)
+		assert.Equal(t, "__complete "+c.asked+"\n", string(asked))
+	}
 }

@@ -53,14 +53,12 @@ func (*app) helpCommand() *cobra.Command {
 		Use:     "help [COMMAND]",
 		Short:   "Say how a command is used",
 		Example: "  $ cronlatch help run",
+
+		ValidArgsFunction: commandWords,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at := cmd.Root()
-			for _, word := range args {
-				next, rest, err := at.Find([]string{word})
-				if err != nil || next == at || len(rest) > 0 {
-					return unknownCommand(at, word)
-				}
-				at = next
+			at, err := page(cmd.Root(), args)
+			if err != nil {
+				return err
 			}
 			at.InitDefaultHelpFlag()
 			at.InitDefaultVersionFlag()

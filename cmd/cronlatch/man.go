@@ -18,6 +18,8 @@ func (a *app) manCommand() *cobra.Command {
 		Long: "man prints one page in the form that man reads. With --dir it writes a page for each command: cronlatch.1,\n" +
 			"cronlatch-run.1 and so on.",
 		Example: "  $ cronlatch man run > cronlatch-run.1\n  $ cronlatch man --dir /usr/local/share/man/man1",
+
+		ValidArgsFunction: commandWords,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if dir != "" {
@@ -26,9 +28,9 @@ func (a *app) manCommand() *cobra.Command {
 				}
 				return a.manPages(root, a.path(dir))
 			}
-			at, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(root, strings.Join(args, " "))
+			at, err := page(root, args)
+			if err != nil {
+				return err
 			}
 			_, err = fmt.Fprint(a.Stdout, manPage(at))
 			return err
@@ -36,6 +38,19 @@ func (a *app) manCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for the pages of all commands")
 	return cmd
+}
+
+// page is the command at the end of a path of words.
+func page(root *cobra.Command, words []string) (*cobra.Command, error) {
+	at := root
+	for _, word := range words {
+		next, rest, err := at.Find([]string{word})
+		if err != nil || next == at || len(rest) > 0 {
+			return nil, unknownPage(at, word)
+		}
+		at = next
+	}
+	return at, nil
 }
 
 func (a *app) manPages(root *cobra.Command, dir string) error {

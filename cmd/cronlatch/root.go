@@ -80,7 +80,16 @@ func subcommandNames(cmd *cobra.Command) []string {
 }
 
 func unknownCommand(cmd *cobra.Command, word string) *failure {
-	return usage("unknown command %q for %q%s", word, cmd.CommandPath(), didYouMean(word, "", subcommandNames(cmd))).
+	return unknownAmong(cmd, word, subcommandNames(cmd))
+}
+
+// unknownPage is for help and man, which know topics as well.
+func unknownPage(cmd *cobra.Command, word string) *failure {
+	return unknownAmong(cmd, word, pageNames(cmd))
+}
+
+func unknownAmong(cmd *cobra.Command, word string, names []string) *failure {
+	return usage("unknown command %q for %q%s", word, cmd.CommandPath(), didYouMean(word, "", names)).
 		withHint("%q lists what there is", cmd.CommandPath()+" --help")
 }
 

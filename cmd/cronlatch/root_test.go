@@ -145,6 +145,9 @@ func TestHelpIsData(t *testing.T) {
 // The table of UX and the help are one list.
 func TestHelpExitCodes(t *testing.T) {
 	t.Parallel()
+	for _, command := range []string{"help", "man"} {
+		assert.Contains(t, newWorld(t).run(t, command, "exit-code").errors, `did you mean "exit-codes"?`, command)
+	}
 	newWorld(t).run(t, "help", "exit-codes").says(t, exitOK, `  $ cronlatch run backup:db || echo "it ended with $?"
 
 Exit codes:
