@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -44,7 +43,7 @@ func TestRemedies(t *testing.T) {
 	} {
 		got := Remedy(fmt.Errorf("connecting: %w", &connectError{errs: []error{c.err}}))
 		assert.Equal(t, c.want == "", got == "", "%v: %q", c.err, got)
-		assert.True(t, strings.Contains(got, c.want), "%v: %q", c.err, got)
+		assert.Contains(t, got, c.want, "%v", c.err)
 	}
 	assert.True(t, Denied(fmt.Errorf("x: %w", state("42501"))))
 	assert.False(t, Denied(state("28P01")))

@@ -136,7 +136,7 @@ func (m *Metrics) Reloaded(ok bool) {
 // Handler answers with all metrics. Whether the caller may see them is not its question.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog: errorLog{m.o.Log}, ErrorHandling: promhttp.ContinueOnError, DisableCompression: true,
+		ErrorLog: errorLog{m.o.Log}, ErrorHandling: promhttp.ContinueOnError,
 	})
 }
 
