@@ -33,7 +33,7 @@ func verb(run *wire.Run) string {
 	case jobs.OutcomeTimedOut:
 		return "timed out"
 	case jobs.OutcomeCancelled:
-		return "was canceled"
+		return "was cancelled"
 	case jobs.OutcomeSkipped, jobs.OutcomeMissed, jobs.OutcomeLost:
 		return "was " + string(outcome)
 	default:

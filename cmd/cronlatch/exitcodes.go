@@ -34,7 +34,7 @@ type exitCode struct {
 func exitCodes() []exitCode {
 	return []exitCode{
 		{strconv.Itoa(exitOK), "it worked; with run: the job succeeded"},
-		{strconv.Itoa(exitFailure), "it did not work; with run: the run was missed or canceled, or failed without a code of its own"},
+		{strconv.Itoa(exitFailure), "it did not work; with run: the run was missed or cancelled, or failed without a code of its own"},
 		{strconv.Itoa(exitChanges), "plan found changes"},
 		{strconv.Itoa(exitUsage), "the command line is wrong"},
 		{strconv.Itoa(exitUnavailable), "the server or the database cannot be reached (commands give up within 5 s), or is not ready"},

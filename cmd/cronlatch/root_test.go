@@ -152,7 +152,7 @@ func TestHelpExitCodes(t *testing.T) {
 
 Exit codes:
   0      it worked; with run: the job succeeded
-  1      it did not work; with run: the run was missed or canceled, or failed without a code of its own
+  1      it did not work; with run: the run was missed or cancelled, or failed without a code of its own
   2      plan found changes
   64     the command line is wrong
   69     the server or the database cannot be reached (commands give up within 5 s), or is not ready

@@ -111,7 +111,7 @@ func (a *app) runsCancelCommand() *cobra.Command {
 				if run.Outcome == nil {
 					a.say("run %d of %s is asked to end; `cronlatch runs show %d` shows when it has", id, run.Job, id)
 				} else {
-					a.say("run %d of %s is canceled", id, run.Job)
+					a.say("run %d of %s is cancelled", id, run.Job)
 				}
 				return nil
 			})

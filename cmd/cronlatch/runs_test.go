@@ -193,7 +193,7 @@ func TestShowCancelRetry(t *testing.T) {
 			assert.Equal(t, "by-hand", decode[wire.Run](t, w.run(t, "runs", "show", id, "-o", "json").out).Job)
 
 			w.run(t, "runs", "retry", id).says(t, exitFailure, "", "cronlatch: run "+id+": the run has not ended; cancel it first, or wait\n")
-			w.run(t, "runs", "cancel", id, "--reason", "wrong\x1b").says(t, exitOK, "", "cronlatch: run "+id+" of by-hand is canceled\n")
+			w.run(t, "runs", "cancel", id, "--reason", "wrong\x1b").says(t, exitOK, "", "cronlatch: run "+id+" of by-hand is cancelled\n")
 			w.run(t, "runs", "cancel", id).says(t, exitFailure, "", "cronlatch: run "+id+": the run has ended; there is nothing to cancel\n")
 			assert.Regexp(t, `(?m)^outcome +cancelled$`, w.run(t, "runs", "show", id).out)
 			retried := w.run(t, "runs", "retry", id)

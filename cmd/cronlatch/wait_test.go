@@ -277,8 +277,8 @@ func TestExitCodeOfARun(t *testing.T) {
 		{jobs.OutcomeMissed, jobs.ReasonLockHeld, nothing, 75, "was missed: the lock backup:db stayed busy"},
 		{jobs.OutcomeMissed, jobs.ReasonNoCapacity, nothing, 1, "was missed: no replica that knows the job had room in time"},
 		{jobs.OutcomeMissed, "", nothing, 1, "was missed"},
-		{jobs.OutcomeCancelled, jobs.ReasonDrain, signal("SIGTERM"), 1, "was canceled: the replica was asked to leave"},
-		{jobs.OutcomeCancelled, "new", nothing, 1, "was canceled: new"},
+		{jobs.OutcomeCancelled, jobs.ReasonDrain, signal("SIGTERM"), 1, "was cancelled: the replica was asked to leave"},
+		{jobs.OutcomeCancelled, "new", nothing, 1, "was cancelled: new"},
 	} {
 		r := finished(c.outcome, c.reason)
 		c.with(&r)
