@@ -118,9 +118,10 @@ func namesSystemCrontab(name string) bool {
 	return strings.HasSuffix("/"+name, "/etc/crontab") || strings.Contains("/"+name, "/cron.d/")
 }
 
-// looksLikeSystemCrontab is true when the head of the fields has a column for users, or every entry begins with root.
+// looksLikeSystemCrontab is true when the head of the fields has a column for users, or an entry begins with root and
+// all others with what may be a user.
 func looksLikeSystemCrontab(lines []crontabLine) bool {
-	entries, root := 0, 0
+	users, root := true, false
 	for _, line := range lines {
 		if line.entry == nil {
 			if strings.HasPrefix(line.text, "#") && cronUserWords.MatchString(line.text) {
@@ -128,12 +129,11 @@ func looksLikeSystemCrontab(lines []crontabLine) bool {
 			}
 			continue
 		}
-		entries++
-		if user, command := line.entry.splitUser(); user == "root" && command != "" {
-			root++
-		}
+		user, command := line.entry.splitUser()
+		users = users && command != "" && cronUser.MatchString(user)
+		root = root || user == "root"
 	}
-	return entries > 0 && entries == root
+	return users && root
 }
 
 // splitUser reads the column of /etc/crontab.

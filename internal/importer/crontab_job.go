@@ -28,7 +28,7 @@ type CrontabOptions struct {
 
 // Crontabs makes one configuration of one or more crontabs.
 func Crontabs(sources []Source, o CrontabOptions) Result {
-	f := &file{head: crontabHead(sources, o), timezone: o.Timezone}
+	f := &file{timezone: o.Timezone}
 	if f.timezone == "" {
 		f.timezone = "UTC"
 	}
@@ -39,6 +39,7 @@ func Crontabs(sources []Source, o CrontabOptions) Result {
 		r.read(o.Layout)
 		problems = append(problems, r.problems...)
 	}
+	f.head = crontabHead(sources, o, f.jobs())
 	result := f.result()
 	result.Problems = problems
 	return result
@@ -98,7 +99,7 @@ func (r *crontabReader) set(line crontabLine) {
 		r.note(line, "%s is not used: nothing is mailed. What should happen after a failure is on_failure of a job.", line.text)
 		return
 	case "LOGNAME":
-		r.note(line, "%s is not used: a job runs as the user of the daemon, and no variable changes that.", line.text)
+		r.note(line, "%s is not used: user says who a job runs as, and no variable changes that.", line.text)
 		return
 	case "CRON_TZ":
 		r.setZone(line, v.value)
@@ -134,6 +135,7 @@ func (r *crontabReader) setZone(line crontabLine, zone string) {
 		r.refuse(line, err.Error())
 		return
 	}
+	r.note(line, "CRON_TZ is timezone of the jobs below, as in cronie; other crons, Debian's among them, take no notice of it.")
 	r.zone, r.badZone = zone, 0
 }
 
@@ -158,6 +160,7 @@ type cronWork struct {
 // work takes an entry apart; fault is why it cannot become a job.
 func (r *crontabReader) work(e *crontabEntry) (w cronWork, fault string) {
 	rest := e.rest
+	w.user = spoolUser(r.source.Name)
 	if r.system {
 		w.user, rest = e.splitUser()
 		if !cronUser.MatchString(w.user) {
@@ -178,6 +181,8 @@ func (r *crontabReader) work(e *crontabEntry) (w cronWork, fault string) {
 		fault = "@reboot is the start of one host, and no time that all replicas know; let the host start it (a systemd unit)"
 	case r.badZone > 0:
 		fault = "its zone is not known: CRON_TZ in line " + strconv.Itoa(r.badZone) + " is none"
+	default:
+		fault = accountFault(w.user)
 	}
 	return w, fault
 }
@@ -198,9 +203,6 @@ func (r *crontabReader) entry(line crontabLine) {
 		return
 	}
 	j := &job{name: name, from: refuse(r.source, line.number, "").where(), comments: line.above, notes: when.notes, env: r.env}
-	if w.user != "" {
-		j.from += ", as " + w.user
-	}
 	j.set("schedule", quote(when.text))
 	if when.all {
 		j.set("day_match", string(jobs.DayMatchAll))
@@ -210,6 +212,7 @@ func (r *crontabReader) entry(line crontabLine) {
 	}
 	r.jitter(j, schedule)
 	j.runs(r.shell, withStdin(w.command, w.stdin))
+	j.runsAs(w.user)
 	j.explain(w)
 	r.file.add(j)
 }
@@ -266,14 +269,20 @@ func (j *job) explain(w cronWork) {
 		j.note("the flags -%s in front of the command were for cron, and are left out", w.flags)
 	}
 	if slices.ContainsFunc(simpleCommands(w.command), func(words []string) bool { return base(words[0]) == "sudo" }) {
-		j.note("sudo and other set-uid programs do not work in a job")
+		j.note("sudo and other set-uid programs do not work in a job; user runs it as another account")
+	}
+	if first, _, _ := strings.Cut(w.command, " "); strings.Trim(first, "0123456789*/,-?") == "" {
+		j.note("the command begins with %s: a field too much? cron has five, and no seconds", first)
+	}
+	if strings.HasSuffix(w.command, `\`) {
+		j.note(`cron does not join lines: the \ at the end stands for itself, and what follows is a line of its own`)
 	}
 	if strings.HasSuffix(w.command, "&") && !strings.HasSuffix(w.command, "&&") {
 		j.note("what the command leaves in the background is ended when it ends")
 	}
 }
 
-func crontabHead(sources []Source, o CrontabOptions) []string {
+func crontabHead(sources []Source, o CrontabOptions, all []*job) []string {
 	var from []string
 	for _, s := range sources {
 		from = append(from, s.Name)
@@ -286,7 +295,7 @@ func crontabHead(sources []Source, o CrontabOptions) []string {
 		"Made by `cronlatch import crontab` from " + strings.Join(from, ", ") + ". `cronlatch validate` shows when each job runs next.",
 		"Where a line means another thing here than in cron, a note says so. For all jobs:",
 		"- A job runs on one of all replicas, not on the host of the crontab. What must stay on a host wants only_on.",
-		"- It runs as the user of the daemon and in the folder of this file; cron took the user and the home folder of the crontab.",
+		crontabAccounts(all),
 		zone,
 		"- A run is skipped while the one before it is unfinished; cron starts it beside the other (overlap: allow).",
 		"- An instant at which no replica was there is made up for within an hour; cron forgets it (catch_up: {policy: none}).",

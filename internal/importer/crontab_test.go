@@ -60,6 +60,8 @@ func TestSystemCrontabs(t *testing.T) {
 		{"/etc/crontab", "0 0 * * * app run me", LayoutDetect, "run me"},
 		{"etc/cron.d/x", "0 0 * * * app run me", LayoutDetect, "run me"},
 		{"/var/spool/cron/app", "0 0 * * * app run me", LayoutDetect, "app run me"},
+		{"stdin", "0 0 * * * root run me\n@reboot app x", LayoutDetect, "run me"},
+		{"stdin", "0 0 * * * root run me\n0 0 * * 8 /bin/x y", LayoutDetect, "root run me"},
 		{"/home/me/crontab", "0 0 * * * app run me", LayoutDetect, "app run me"},
 		{"stdin", "0 0 * * * root run me", LayoutDetect, "run me"},
 		{"stdin", "0 0 * * * root", LayoutDetect, "root"},
@@ -78,7 +80,7 @@ func TestSystemCrontabs(t *testing.T) {
 			assert.Contains(t, result.Problems[0].Message, "--system=false", c.text)
 			continue
 		}
-		require.Len(t, config.Jobs, 1, c.text)
+		require.NotEmpty(t, config.Jobs, c.text)
 		assert.Equal(t, c.want, config.Jobs[0].Run, c.text)
 	}
 }
@@ -175,6 +177,8 @@ func TestNames(t *testing.T) {
 		"test -e /run/systemd/system || SERVICE_MODE=1 /usr/lib/x86_64-linux-gnu/e2fsprogs/e2scrub_all_cron": "e2scrub_all_cron",
 		"find /tmp -type f -mtime +7 -delete": "find-tmp",
 		"2>/dev/null >out ls 2>&1 /var":       "ls-var",
+		"sync-a # the other\nsync-b":          "sync-a",
+		"echo a#b '# c'":                      "echo-a-b",
 		"true":                                "true",
 		"$JOB":                                "job",
 		"日本":                                  "job",
@@ -215,4 +219,83 @@ func TestTooLongCrontab(t *testing.T) {
 	result := Crontabs([]Source{crontab(strings.Repeat("#\n", MaxBytes))}, CrontabOptions{})
 	require.Len(t, result.Problems, 1)
 	assert.Equal(t, "tab:1: the file has more than 1048576 bytes (1 MiB); is it a crontab?", result.Problems[0].String())
+}
+
+// The daemon runs a line as the account that cron ran it as, or the line is not imported.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file, line string
+		user       string
+		note       string // in the text
+		problem    string
+	}{
+		{file: "/etc/crontab", line: "@daily www-data x", user: "www-data"},
+		{file: "/etc/crontab", line: "@daily root x", user: "root"},
+		{file: "/etc/crontab", line: "@daily host$ x", user: "host$"},
+		{file: "/etc/crontab", line: "@daily app:staff x", user: "app", note: "note: the group staff is left out"},
+		{file: "/etc/crontab", line: "@daily app:staff/daemon x", user: "app", note: "note: the login class daemon is left out"},
+		{file: "/etc/crontab", line: "@daily app/daemon x", user: "app", note: "note: the login class daemon is left out"},
+		{file: "/etc/crontab", line: "@daily 1000 x", problem: `"1000" is not a name that the key user takes`},
+		{file: "/etc/crontab", line: "@daily 0day x", problem: `"0day" is not a name that the key user takes`},
+		{file: "/etc/crontab", line: "@daily " + strings.Repeat("a", 33) + " x", problem: "is not a name that the key user takes"},
+		{file: "/var/spool/cron/crontabs/ann", line: "@daily x", user: "ann"},
+		{file: "/var/spool/cron/ann", line: "@daily x", user: "ann"},
+		{file: "/var/spool/cron/tabs/root", line: "@daily x", user: "root"},
+		{file: "/etc/crontabs/ann", line: "@daily x", user: "ann"},
+		{file: "/var/spool/cron/crontabs", line: "@daily x", user: "crontabs"},
+		{file: "/var/spool/cron/tmp.1/ann", line: "@daily x"},
+		{file: "stdin", line: "@daily x"},
+	} {
+		result := Crontabs([]Source{{c.file, []byte(c.line)}}, CrontabOptions{})
+		config := loaded(t, result)
+		if c.problem != "" {
+			require.Len(t, result.Problems, 1, c.line)
+			assert.Contains(t, result.Problems[0].Message, c.problem)
+			continue
+		}
+		require.Empty(t, result.Problems, c.line)
+		assert.Equal(t, c.user, config.Jobs[0].User, c.line)
+		assert.Equal(t, c.user == "root", config.Jobs[0].AllowRoot, c.line)
+		assert.Equal(t, "x", config.Jobs[0].Run, c.line)
+		assert.Contains(t, result.YAML, c.note)
+		assert.Equal(t, c.user != "", strings.Contains(result.YAML, "the daemon must be root"), c.line)
+	}
+}
+
+// For the jobs of the system's crontab the daemon is root, and a job whose user is not known would be root with it.
+func TestAccountsOfSeveralCrontabs(t *testing.T) {
+	t.Parallel()
+	const note = "note: nothing says whose crontab this was"
+	system, own := Source{"/etc/crontab", []byte("@daily app x")}, Source{"stdin", []byte("@daily y")}
+	both := Crontabs([]Source{system, own}, CrontabOptions{})
+	assert.Equal(t, 1, strings.Count(both.YAML, note), both.YAML)
+	assert.Equal(t, 1, both.Notes)
+	assert.NotContains(t, Crontabs([]Source{system}, CrontabOptions{}).YAML, note)
+	assert.NotContains(t, Crontabs([]Source{own}, CrontabOptions{}).YAML, note)
+}
+
+// What is no cron, and looks as if it were.
+func TestLinesThatWereMeantOtherwise(t *testing.T) {
+	t.Parallel()
+	for line, note := range map[string]string{
+		"0 0 2 * * * x":      "the command begins with *: a field too much?",
+		"0 0 2 * * MON x":    "",
+		"0 0 2 * * */5 x":    "the command begins with */5: a field too much?",
+		"0 0 2 * * 2026 x":   "the command begins with 2026: a field too much?",
+		"0 0 2 * * /bin/x":   "",
+		"0 0 2 * * 7z a /x":  "",
+		`0 0 2 * * x \`:      `cron does not join lines: the \ at the end`,
+		"CRON_TZ=Asia/Tokyo": "CRON_TZ is timezone of the jobs below",
+	} {
+		result := Crontabs([]Source{crontab(line)}, CrontabOptions{})
+		require.Empty(t, result.Problems, line)
+		loaded(t, result)
+		if note == "" {
+			assert.Zero(t, result.Notes, line)
+			continue
+		}
+		assert.Equal(t, 1, result.Notes, line)
+		assert.Contains(t, result.YAML, note)
+	}
 }

@@ -17,7 +17,7 @@
 //
 // # Not guaranteed
 //
-// That a job does the same thing here: it runs on another host, as another user and in another folder. The head of the
+// That a job does the same thing here: it runs on another host and in another folder. The head of the
 // text says so.
 //
 // # Tests

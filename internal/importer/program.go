@@ -122,10 +122,14 @@ type shellText struct {
 	inWord   bool
 	quote    rune // the open one, or '\\'; 0 outside
 	redirect bool // the next word is the target of a redirection
+	comment  bool // until the end of the line
 }
 
 func (s *shellText) next(r rune) {
 	switch {
+	case s.comment && r != '\n':
+	case r == '#' && s.quote == 0 && !s.inWord:
+		s.comment = true
 	case s.quote == '\\':
 		s.put(r)
 		s.quote = 0
@@ -177,7 +181,7 @@ func (s *shellText) endWord() {
 
 func (s *shellText) endCommand() {
 	s.endWord()
-	s.redirect = false
+	s.redirect, s.comment = false, false
 	if len(s.words) > 0 {
 		s.commands = append(s.commands, s.words)
 	}
