@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (c *cronJob) command(first *value, argv []string) {
 	image := first.word("image")
 	if len(first.texts("command")) > 0 && first.texts("command")[0] != "" {
 		c.job.set("command", list(argv))
-		c.job.note("in Kubernetes the command runs in the image %s; it must be on the hosts of the replicas", image)
+		c.job.note("in Kubernetes the command runs in the image %s; it must be on the hosts of the replicas", cmp.Or(image, "of its container"))
 		return
 	}
 	c.job.note("the command is the entry point of the image %s, which the manifest does not say: write it here, and remove enabled", image)
@@ -64,7 +65,11 @@ func (c *cronJob) environment(first *value) ([]variable, *refusal) {
 			c.job.note("env %s is left out: every run gets its own variables CRONLATCH_*", v.name)
 			continue
 		case item.has("valueFrom"):
-			c.job.note("env %s is left out: it comes from %s. Give it with ${%s} or ${file:PATH}.", v.name, originOf(item.get("valueFrom")), v.name)
+			key := "env"
+			if item.get("valueFrom").has("secretKeyRef") {
+				key = "secrets"
+			}
+			c.job.note("env %s is left out: it comes from %s. Give it in %s, with ${%s} or ${file:PATH}.", v.name, originOf(item.get("valueFrom")), key, v.name)
 			c.left = append(c.left, v.name)
 			continue
 		}
@@ -121,6 +126,7 @@ func (c *cronJob) surroundings(first *value, containers []*value) {
 	if account := c.pod.word("serviceAccountName"); account != "" {
 		c.job.note("it has the service account %s in Kubernetes", account)
 	}
+	c.account(first)
 	if c.pod.has("nodeSelector") {
 		c.job.note("nodeSelector chooses nodes; here labels of replicas and only_on do that")
 	}
@@ -131,6 +137,24 @@ func (c *cronJob) surroundings(first *value, containers []*value) {
 	}
 	if c.template.has("podFailurePolicy") {
 		c.job.note("podFailurePolicy is left out; exit_codes says what exit codes mean")
+	}
+}
+
+// account notes who the container is. A number in an image may be anybody on a host, so that user is not written.
+func (c *cronJob) account(first *value) {
+	const uid, gid = "runAsUser", "runAsGroup"
+	of := func(key string) string {
+		return cmp.Or(first.word("securityContext", key), c.pod.word("securityContext", key))
+	}
+	var parts []string
+	if id := of(uid); id != "" {
+		parts = append(parts, "user "+id)
+	}
+	if id := of(gid); id != "" {
+		parts = append(parts, "group "+id)
+	}
+	if len(parts) > 0 {
+		c.job.note("it runs as %s in Kubernetes; user makes it an account of the hosts, for which the daemon must be root", strings.Join(parts, " and "))
 	}
 }
 

@@ -84,3 +84,22 @@ func TestSchedulesOfKubernetes(t *testing.T) {
 		assert.NotContains(t, result.YAML, "day_match", text)
 	}
 }
+
+// The container's context goes before the pod's, and neither is dropped silently.
+func TestTheAccountOfAContainerIsNoted(t *testing.T) {
+	t.Parallel()
+	const note = "note: it runs as "
+	for container, want := range map[string]string{
+		"securityContext: {runAsUser: 7, runAsGroup: 8}": note + "user 7 and group 8 in Kubernetes",
+		"securityContext: {runAsUser: 0}":                note + "user 0 in Kubernetes",
+		"securityContext: {runAsNonRoot: true}":          "",
+	} {
+		result := CronJobs([]Source{{"m.yaml", []byte(cronJobWith("schedule: '@daily'\ntimeZone: UTC", "backoffLimit: 0", "command: [x]\n"+container))}})
+		assert.Empty(t, loaded(t, result).Jobs[0].User, container)
+		assert.Equal(t, want != "", strings.Contains(result.YAML, note), container)
+		assert.Contains(t, result.YAML, want)
+	}
+	pod := strings.Replace(cronJobWith("schedule: '@daily'", "", "command: [x]\nsecurityContext: {runAsGroup: 8}"),
+		"          containers:", "          securityContext: {runAsUser: 9, runAsGroup: 9}\n          containers:", 1)
+	assert.Contains(t, CronJobs([]Source{{"m.yaml", []byte(pod)}}).YAML, note+"user 9 and group 8 in")
+}
