@@ -87,8 +87,8 @@ func (t table[T]) read(r *reader, n *node, into *T) present {
 		i := slices.IndexFunc(t.fields, func(f field[T]) bool { return f.key == p.key.text })
 		if i < 0 {
 			meant := t.unknown(r, p.key)
-			if slices.Contains(secretKeys, meant) {
-				r.hideBelow(p.value)
+			if meant == "" || slices.Contains(keysOfSecrets, meant) {
+				r.hideAll(n, p.key.text) // a key of secrets may be misspelled beyond guessing
 			}
 			if !found.has(meant) {
 				found[meant] = nil

@@ -71,7 +71,8 @@ func (s authentication) read(r *reader, n *node, name string) {
 		}
 	}
 	if value.kind != kindText || value.text != authNone && value.text != authTokens {
-		r.refuse(n, codeChoice, "%s must be %s, %s, or a map such as %s, not %s", name, authNone, authTokens, authShape, n.describe())
+		r.hideBelow(n) // it may be a token
+		r.refuse(n, codeChoice, "%s must be %s, %s, or a map such as %s, not %s", name, authNone, authTokens, authShape, n.describeKind())
 		return
 	}
 	s.into.None = value.text == authNone
@@ -90,7 +91,8 @@ func (tokenList) empty() string { return "[]" }
 
 func (s tokenList) read(r *reader, n *node, name string) {
 	if n.kind != kindList {
-		r.refuse(n, codeType, `%s must be a list such as [{id: "ci", sha256: "...", role: "locker"}], not %s`, name, n.describe())
+		r.hideBelow(n)
+		r.refuse(n, codeType, `%s must be a list such as [{id: "ci", sha256: "...", role: "locker"}], not %s`, name, n.describeKind())
 		return
 	}
 	var tokens []Token
@@ -100,7 +102,8 @@ func (s tokenList) read(r *reader, n *node, name string) {
 			return
 		}
 		if item.kind != kindMap {
-			r.refuse(item, codeType, `an item of %s must be a map such as {id: "ci", sha256: "...", role: "locker"}, not %s`, name, item.describe())
+			r.hideBelow(item)
+			r.refuse(item, codeType, `an item of %s must be a map such as {id: "ci", sha256: "...", role: "locker"}, not %s`, name, item.describeKind())
 			continue
 		}
 		var t Token

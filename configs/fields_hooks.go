@@ -26,11 +26,11 @@ func hookKeys() []field[jobDraft] {
 
 func hookDoc(kind jobs.Trigger) string {
 	end := map[jobs.Trigger]string{
-		jobs.TriggerOnSuccess: "succeeded",
-		jobs.TriggerOnFailure: "failed, timed out or was lost, after the last attempt",
+		jobs.TriggerOnSuccess: "has succeeded",
+		jobs.TriggerOnFailure: "has failed, timed out or was lost, after the last attempt",
 		jobs.TriggerOnAbort:   "was cancelled",
 	}[kind]
-	return fmt.Sprintf("A hook: what to run when a run of the job has %s. `%s`.", end, hookShape)
+	return fmt.Sprintf("A hook: what to run when a run of the job %s. `%s`.", end, hookShape)
 }
 
 // hookFields are the keys of a hook: what it runs, and nothing of when and beside what.

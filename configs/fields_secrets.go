@@ -62,11 +62,6 @@ func (r *reader) hide(n *node) {
 	}
 }
 
-// secretKeys are the keys whose values are not shown, however they are misspelled.
-//
-//nolint:gochecknoglobals // a closed list
-var secretKeys = []string{"secrets", "secret", "password", "ping"}
-
 // hideBelow hides all values of a node. It is for keys that nobody knows, so an alias is not followed for ever.
 func (r *reader) hideBelow(n *node) {
 	if !r.spend() {
@@ -82,8 +77,20 @@ func (r *reader) hideBelow(n *node) {
 			r.hideBelow(p.value)
 		}
 	case kindNull:
+		if s := r.sourceOf(n); n.loose && n.from == "" { // an alias of nothing
+			s.hidden = append(s.hidden, hiddenText{"", n.at, n.at.line})
+		}
 	default:
 		r.hide(n)
+	}
+}
+
+// hideAll hides what a map has under a key, more than once by mistake.
+func (r *reader) hideAll(n *node, key string) {
+	for _, p := range slices.Concat(n.pairs, n.again) {
+		if p.key.text == key {
+			r.hideBelow(p.value)
+		}
 	}
 }
 

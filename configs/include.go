@@ -1,10 +1,12 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // The limits of what a configuration includes.
@@ -127,6 +129,10 @@ func (in *includer) file(n *node, file string, defaults jobDraft, stack []string
 	data, err := in.vars.readFile(file)
 	if err != nil {
 		in.partial = true
+		if errors.Is(err, syscall.EISDIR) {
+			in.refuse(n, codeFile, "%q is a folder; write %q for the files in it", file, filepath.Join(file, "*.yaml"))
+			return
+		}
 		in.refuse(n, codeFile, "the file %q cannot be read: %s", file, reason(err))
 		return
 	}
@@ -151,7 +157,7 @@ func (in *includer) parse(file string, data []byte) *node {
 	case f.none() && (root == nil || root.kind == kindNull):
 		f.addAt(place{1, 1, 1}, codeEmpty, `the file is empty; a file without jobs says "jobs: {}"`)
 	case root != nil && root.kind != kindMap:
-		f.addAt(root.at, codeType, `the file must be a map with keys such as "jobs:", not `+root.describe())
+		f.addAt(root.at, codeType, `the file must be a map with keys such as "jobs:", not `+root.describeKind())
 	}
 	for _, p := range f.problems {
 		in.add(p)

@@ -108,3 +108,15 @@ func TestIncludeIsBounded(t *testing.T) {
 		assert.Less(t, time.Since(start), time.Minute)
 	}
 }
+
+// TestIncludeOfAFolder: who names a folder hears how its files are named.
+func TestIncludeOfAFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "jobs.d"), 0o700))
+	main := filepath.Join(dir, "main.yaml")
+	require.NoError(t, os.WriteFile(main, []byte("include: [jobs.d]\njobs: {}\n"), 0o600))
+	_, err := Load(main, Options{})
+	folder := filepath.Join(dir, "jobs.d")
+	require.ErrorContains(t, err, fmt.Sprintf(`:1:11: %q is a folder; write %q for the files in it  [file]`, folder, filepath.Join(folder, "*.yaml")))
+}

@@ -18,16 +18,16 @@ func (l *linter) clockChanges(d *jobDraft, s *jobs.Schedule) {
 		if c.Fixed {
 			continue
 		}
-		sentence := fmt.Sprintf("not at all on %s (%s is left out)", c.At.Format(time.DateOnly), c.Local)
+		sentence := fmt.Sprintf("on %s it does not fire at %s", c.At.Format(time.DateOnly), c.Local) // it may at other times of that day
 		if c.Twice {
-			sentence = fmt.Sprintf("twice on %s (%s comes twice)", c.At.Format(time.DateOnly), c.Local)
+			sentence = fmt.Sprintf("on %s it fires at %s twice", c.At.Format(time.DateOnly), c.Local)
 		}
 		said[c.Item] = append(said[c.Item], sentence)
 	}
 	for item, sentences := range said {
 		if len(sentences) > 0 {
 			n := d.when.nodes[item]
-			l.warn(n, part{0, len(n.text)}, codeClockChange, "the clocks of %s change: fires %s; take hours that no change touches, "+
+			l.warn(n, part{0, len(n.text)}, codeClockChange, "the clocks of %s change: %s; take hours that no change touches, "+
 				"single values for hour and minute (then dst decides), or timezone: UTC", d.when.timezone, strings.Join(sentences, ", and "))
 		}
 	}

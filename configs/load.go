@@ -120,7 +120,7 @@ func (c *content) config(root *node, o Options) {
 		r.addAt(place{1, 1, 1}, codeEmpty, `the file is empty; a file without jobs says "jobs: {}"`)
 		return
 	case root.kind != kindMap:
-		r.refuse(root, codeType, `the file must be a map with keys such as "jobs:", not %s`, root.describe())
+		r.refuse(root, codeType, `the file must be a map with keys such as "jobs:", not %s`, root.describeKind())
 		return
 	}
 	at := table[daemonDraft]{fields: daemonFields(), hint: daemonHint}.read(r, root, d)

@@ -21,6 +21,7 @@ type node struct {
 	text  string  // of a scalar: its value; numbers and booleans as they are written
 	items []*node // of a list
 	pairs []pair  // of a map, in order, each key once
+	again []pair  // of a map, whose keys it has already
 	at    place
 	file  *source // nil for what is in no file
 	block bool    // written as a block scalar
@@ -47,6 +48,16 @@ func (n *node) describe() string {
 		return "a list"
 	default:
 		return "a map"
+	}
+}
+
+// describeKind is describe without the text, for a file that may be any file, one with a password even.
+func (n *node) describeKind() string {
+	switch n.kind {
+	case kindList, kindMap, kindNull:
+		return n.describe()
+	default:
+		return "a text"
 	}
 }
 

@@ -206,6 +206,7 @@ func (f *findings) errors() *Errors {
 		if s := f.named(p.File); p.Code == codeAlias && !slices.Equal(s.mask(p.Line, s.line(p.Line)), s.line(p.Line)) {
 			report.Problems[i].Message = "an alias that repeats nothing, or not a map; put a text that begins with * in quotes"
 		}
+		report.Problems[i].Message = f.named(p.File).withoutHidden(report.Problems[i])
 		report.Problems[i].Snippet = f.named(p.File).snippet(p.Line, p.Column, p.Length)
 	}
 	return report

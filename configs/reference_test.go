@@ -138,7 +138,8 @@ in an element of ` + "`command`" + `. In ` + "`http.body`" + ` a parameter stand
 What ` + "`secrets`, `ping`, addresses and passwords of `channels` and `tracing.headers`" + ` hold is not shown by the API, in logs, messages or snippets; the hash of the definitions has a
 fingerprint of it, so that replicas with another secret are visible. A file of ` + "`${file:...}`" + ` is followed like the configuration. Where a job's output
 has one of its secrets of 6 bytes or more, as it is, in base64 or as in a URL, *** is kept in its place. That is best effort: what a command encodes in another way is not
-found. In a file that cannot be read at all (YAML), values are recognized by ` + "`secrets:`" + ` and the like before them; under a misspelled key a message can show one.
+found. What ` + "`validate`" + ` shows of a line leaves out, too, what is under a key that nobody knows, passwords in addresses and behind names like ` + "`PGPASSWORD`" + `; and, in a file that
+cannot be read at all (YAML, or none), every value but those of known keys that hold no secret.
 
 ` + "`user`" + ` makes a command run as that account, with its groups, ` + "`HOME`, `USER` and `LOGNAME`" + `, and without a way back (no_new_privs). The working directory is entered before. Root has to be
 allowed by ` + "`allow_root: true`" + `. When the daemon is not root, or the account is not there, each run fails with the reason ` + "`start`" + `.

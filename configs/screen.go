@@ -33,6 +33,7 @@ func (f *findings) screenBytes(data []byte) string {
 	line, column := 1, 1
 	for i, r := range text {
 		if reason := unreadable(text[i:], r); reason != "" {
+			f.source.unread = true
 			f.addAt(place{line, column, 1}, codeEncoding, reason)
 			return ""
 		}

@@ -168,6 +168,87 @@ func TestNoSecretInAnySnippet(t *testing.T) {
 	}
 }
 
+// TestWhatLooksLikeASecretIsHidden: under a key that nobody knows, in a file that cannot be read, in one that is none at
+// all, and under a known key by its name or its form. None of these files has said what is a secret.
+func TestWhatLooksLikeASecretIsHidden(t *testing.T) {
+	t.Parallel()
+	const broken = "\n]: [\n"
+	for _, file := range []string{
+		"jobs: {a: {run: x, secrts: {PGPASSWORD: CANARY}}}",
+		"jobs: {a: {run: x, sekretz: {A: CANARY}, sekretz: {A: CANARY}}}",
+		"jobs: {a: {run: x, geheim: CANARY}}",
+		"jobs: {a: {run: x, geheim: [CANARY, [CANARY]]}}",
+		"autth: {tokens: [CANARY]}\njobs: {}",
+		"auth: {tokens: [CANARY]}\njobs: {}",
+		"auth: {tokens: {admin: CANARY}}\njobs: {}",
+		"auth: CANARY\njobs: {}",
+		"database: {ulr: \"postgres://u:CANARY@h/db\"}\njobs: {}",
+		"database: {url: \"postgres://u:CANARY/1@h/db\", x: 1}\njobs: {}",
+		"database: {url: \"postgres://u:CAN@RY@h/db\", x: 1}\njobs: {}",
+		"database: {url: \"postgres://h/db?password=CANARY&a=b\", x: 1}\njobs: {}",
+		"databse: \"sqlite:CANARY\"\njobs: {}",
+		"channels: {a: {webhok: {url: \"https://h/CANARY\"}}}\njobs: {}",
+		"jobs: {a: {run: x, env: {API_TOKEN: CANARY, X: 1}}}",
+		"jobs: {a: {run: x, env: {MY_API_KEY: CANARY, X: 1}}}",
+		"jobs: {a: {run: \"PGPASSWORD=CANARY pg_dump\", schedul: x}}",
+		"jobs: {a: {command: [curl, -H, \"Authorization: Bearer CANARY\"], schedul: x}}",
+		"jobs: {a: {http: {url: \"https://h\", headers: {Authorization: CANARY}, x: 1}}}",
+		"CANARY",
+		"- CANARY",
+		"PGPASSWORD=CANARY",
+		"PGPASSWORD=CANARY\nX: y",
+		"-----BEGIN PRIVATE KEY-----\nCANARY\n-----END PRIVATE KEY-----",
+		"'CANARY",
+		"secrts: {A: CANARY",
+		"secrts: {A: \"x: CANARY\", B: CANARY: x",
+		"jobs:\n  a:\n    run: x\n    secrts:\n      A: CANARY: x",
+		"jobs:\n  a:\n    run: x\n    geheim: CANARY: x",
+		"jobs:\n  a:\n    run: x\n    env:\n      PGPASS: !CANARY x",
+		"jobs:\n  a:\n    run: x\n    geheim: *CANARY",
+		"jobs:\n  a:\n    run: x\n    geheim: &CANARY",
+		"auth:\n  tokens:\n    - \"CANARY",
+		"autth:\n  tokns:\n    - \"CANARY",
+		"channels: {a: {slack: {url: \"https://h/CANARY\"}}",
+		"jobs: {a: {run: x, ping: https://h/CANARY: x}}",
+		"tracing: {headers: {A: CANARY}", "tracing:\n\theaders: {A: CANARY}",
+		"database: postgres://u:CANARY@h: x",
+		"password CANARY" + broken, "a: " + strings.Repeat("x", 500) + " CANARY: x" + broken,
+		"jobs: {a: {run: x, geheim: CANARY}}" + broken,
+	} {
+		for _, secret := range []string{"hunter2-canary", "s3cr3t"} {
+			_, err := Parse("f", []byte(strings.ReplaceAll(file, "CANARY", secret)), Options{})
+			require.Error(t, err, file)
+			assert.NotContains(t, err.Error(), secret, file)
+			assert.NotContains(t, err.Error(), "CAN@RY", file)
+		}
+	}
+}
+
+// TestWhatIsHiddenLeavesTheFaultVisible: keys, brackets, quotes and columns stay, and so do the values of known keys.
+func TestWhatIsHiddenLeavesTheFaultVisible(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"jobs: {a: {run: x, schedul: \"0 2 * * *\"}}":                 "jobs: {a: {run: x, schedul: \"0 2 * * *\"}}",
+		"jobs: {a: {run: x, frobnicate: \"0 2 * * *\", timeot: 5m}}":  "jobs: {a: {run: x, frobnicate: \"*********\", timeot: 5m}}",
+		"jobs: {a: {run: x, frob: {A: [b, \"c\"]}, tags: [d]":         "jobs: {a: {run: x, frob: {A: [*, \"*\"]}, tags: [d]",
+		"jobs: {a: {run: x, frob: \"${file:/run/x}\", tags: [d]":      "jobs: {a: {run: x, frob: \"${file:/run/x}\", tags: [d]",
+		"jobs: {a: {run: x, frob: \"${X:-c}\", tags: [d]":             "jobs: {a: {run: x, frob: \"*{****}\", tags: [d]",
+		"jobs:\n  api-token: {run: x, timeout: 5}":                    "  api-token: {run: x, timeout: 5}",
+		"jobs:\n  a:\n    description: Report: monthly":               "    description: Report: monthly",
+		"jobs:\n  a:\n    command:\n    - a\n    - b: c: d":           "    - b: ** *",
+		"jobs:\n  a:\n    schedule \"0 2 * * *\"\n    run: x":         "    schedule \"0 2 * * *\"",
+		"listen: \"http://h:80/p\"\njobs: {}":                         "listen: \"http://h:80/p\"",
+		"jobs: {a: {run: \"TOKEN=abcdef PASSWORD='x y' z\", tags: 1}": "jobs: {a: {run: \"TOKEN=****** PASSWORD='* *' z\", tags: 1}",
+	} {
+		_, err := Parse("f", []byte(file), Options{})
+		var bad *Errors
+		require.ErrorAs(t, err, &bad)
+		line, _, _ := strings.Cut(bad.Problems[0].Snippet, "\n")
+		_, shown, _ := strings.Cut(line, " | ")
+		assert.Equal(t, want, shown, file)
+	}
+}
+
 // inside reports whether the place is within one of the words.
 func inside(file, word string, i int) bool {
 	for at := 0; ; {

@@ -13,7 +13,8 @@ type source struct {
 	name   string
 	lines  [][]rune
 	hidden []hiddenText
-	broken bool // it could not be read: more is hidden than needs to be
+	broken bool // it could not be read as a whole: more is hidden than needs to be
+	unread bool // nothing of it could be read, so that what is hidden goes by how lines look
 }
 
 func newSource(name, text string) *source {
@@ -65,9 +66,7 @@ func (s *source) snippet(number, column, length int) string {
 		start = column - maxSnippet/2
 	}
 	end := min(len(all), start+maxSnippet)
-	margin := max(0, start-maxURL)
-	shown := s.mask(number, all)[margin:min(len(all), end+maxURL)]
-	shown = maskSecrets(shown)[start-margin : end-margin]
+	shown := s.shown(number, start, end)
 
 	var text, carets strings.Builder
 	for i, r := range shown {
@@ -84,6 +83,14 @@ func (s *source) snippet(number, column, length int) string {
 	return fmt.Sprintf("%5d | %s\n      | %s", number, text.String(), carets.String())
 }
 
+// shown is a part of a line without what must not be in a report.
+func (s *source) shown(number, start, end int) []rune {
+	all := s.line(number)
+	margin := max(0, start-maxURL)
+	part := s.mask(number, all)[margin:min(len(all), end+maxURL)]
+	return maskSecrets(s.looks(number, part, margin > 0))[start-margin : end-margin]
+}
+
 // apiToken is one that was written where its hash belongs.
 var apiToken = regexp.MustCompile(`\bcl_[a-z0-9-]{1,32}_[A-Za-z0-9_-]+`)
 
@@ -94,7 +101,7 @@ func maskSecrets(line []rune) []rune {
 	}))
 }
 
-var urlPassword = regexp.MustCompile(`://[^\s:@/]*:[^\s@/]+@`)
+var urlPassword = regexp.MustCompile(`://[^\s:@/]*:[^\s"'@]+(@[^\s"'@]*)*@`)
 
 // maskPasswords hides the password of a URL: reports end up in logs of CI systems. The length stays, for the columns.
 func maskPasswords(line []rune) []rune {

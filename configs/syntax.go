@@ -14,7 +14,11 @@ import (
 
 // parseTree turns text into a tree. It returns nil when there are problems that make the tree unusable, or when the
 // document is empty.
-func (f *findings) parseTree(text string) *node {
+func (f *findings) parseTree(text string) (root *node) {
+	f.source.unread = true
+	defer func() {
+		f.source.unread = root == nil && !f.none() || root != nil && root.kind != kindMap && root.kind != kindNull
+	}()
 	tokens, err := tokenize(text)
 	if err != nil {
 		f.addAt(place{1, 1, 1}, codeSyntax, err.Error())

@@ -111,6 +111,7 @@ func (b *treeBuilder) mapping(v *ast.MappingNode) *node {
 		content := b.node(value.Value)
 		if first := seen[key.text]; first != nil {
 			b.addAt(key.at, codeDuplicateKey, fmt.Sprintf("key %q is already set in line %d; remove one of the two", abbreviate(key.text), first.at.line))
+			out.again = append(out.again, pair{key, content})
 			continue
 		}
 		seen[key.text] = key
