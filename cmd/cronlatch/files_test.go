@@ -104,7 +104,7 @@ DIR/b.yaml:3:16: minute 61 is outside 0-59 in "61 * * * *"  [schedule]
     3 |     schedule: "61 * * * *"
       |                ^~
 DIR/b.yaml:5:5: unknown key "oops" in job "y"  [unknown-key]
-    5 |     oops: 1
+    5 |     oops: *
       |     ^~~~
 3 errors in 2 files. Nothing was loaded.
 `)
