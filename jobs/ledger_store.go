@@ -84,11 +84,11 @@ func (l *Ledger) bounds(ctx context.Context, f *RunFilter) (b runBounds, err err
 		if err != nil {
 			return b, err
 		}
-		if f.SinceAgo > 0 {
-			since = now.Add(-f.SinceAgo)
+		if from := now.Add(-f.SinceAgo); f.SinceAgo > 0 && from.After(since) {
+			since = from
 		}
-		if f.UntilAgo > 0 {
-			until = now.Add(-f.UntilAgo)
+		if to := now.Add(-f.UntilAgo); f.UntilAgo > 0 && (until.IsZero() || to.Before(until)) {
+			until = to
 		}
 	}
 	last := endOfTime()

@@ -75,6 +75,23 @@ func (s *JobState) add(r *Run) {
 	}
 }
 
+// UnfinishedStates are the states of the unfinished runs of each job that has any.
+func (l *Ledger) UnfinishedStates(ctx context.Context) (map[string][]State, error) {
+	var rows []struct {
+		Job   string `bun:"job"`
+		State State  `bun:"state"`
+	}
+	const query = `SELECT DISTINCT job, state FROM job_runs WHERE state <> 'finished' ORDER BY job, state`
+	if err := l.db.NewRaw(query).Scan(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("reading the states of unfinished runs: %w", err)
+	}
+	states := map[string][]State{}
+	for _, r := range rows {
+		states[r.Job] = append(states[r.Job], r.State)
+	}
+	return states, nil
+}
+
 // maxNames bounds a list that is read into memory.
 const maxNames = 10_000
 

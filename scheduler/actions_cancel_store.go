@@ -53,6 +53,9 @@ func (a *Actions) Cancel(ctx context.Context, r RunRequest) (run jobs.Run, err e
 	if err != nil {
 		return jobs.Run{}, fmt.Errorf("cancelling run %d: %w", r.ID, err)
 	}
+	if run.State == jobs.StateFinished { // it was not before
+		tellEnded(a.observe, &run)
+	}
 	return run, nil
 }
 

@@ -16,8 +16,9 @@ import (
 // that says who. It works on a migrated database, beside any number of replicas: whatever it leaves behind, they find at
 // their next look.
 type Actions struct {
-	s *store
-	q *actionQueries
+	s       *store
+	q       *actionQueries
+	observe []Observer
 }
 
 // actionQueries is the SQL of one database; the texts are in postgres_actions.go and sqlite_actions.go.
@@ -31,16 +32,17 @@ type actionQueries struct {
 	audit                 string // action, who, job, run or NULL, resource, reason, detail
 }
 
-// OpenActions returns the actions on a migrated database.
-func OpenActions(db *DB) (*Actions, error) {
+// OpenActions returns the actions on a migrated database. What they end is told to the observers, which are those of the
+// scheduler of this process: so each run is counted where it ended, whatever has ended it.
+func OpenActions(db *DB, observe ...Observer) (*Actions, error) {
 	s, err := openStore(db)
 	if err != nil {
 		return nil, err
 	}
 	if s.d == dialect.SQLite {
-		return &Actions{s, &sqliteActions}, nil
+		return &Actions{s, &sqliteActions, observe}, nil
 	}
-	return &Actions{s, &postgresActions}, nil
+	return &Actions{s, &postgresActions, observe}, nil
 }
 
 // lock makes the actions on one job wait for each other, so that each sees what the one before it has left.

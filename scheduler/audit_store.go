@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -32,19 +30,6 @@ type AuditEntry struct {
 	Detail       json.RawMessage
 }
 
-// AuditFilter selects rows; the zero value selects the newest 50. All of its conditions must be true.
-type AuditFilter struct {
-	Action  string // one that ends in "*" means all that begin like it
-	Actor   string // its id
-	Job     string
-	RunID   int64
-	Replica string
-
-	Since, Until time.Time   // both included; zero is all
-	After        AuditCursor // rows behind this one in the order of the list
-	Limit        int         // 0 is 50; at most 1,001
-}
-
 // AuditCursor is a place in the list.
 type AuditCursor struct {
 	At time.Time
@@ -66,8 +51,11 @@ type AuditLog struct {
 // auditQueries is the SQL of one database; the texts are in postgres_audit.go and sqlite_audit.go.
 type auditQueries struct {
 	now  string
-	list string // ?0 from, ?1 to, ?2 and ?3 the cursor, ?4 action, ?5 its length or 0, ?6 actor, ?7 job, ?8 run, ?9 replica, ?10 limit
+	list string // ?0 from, ?1 to, ?2 and ?3 the cursor, ?4 limit, and for %s the conditions with their arguments
 	add  string // the columns but id and at, in their order
+
+	texts string // the table t (value) of a JSON array of texts
+	place string // the function that finds a text in another one, 0 for not at all
 }
 
 // OpenAuditLog returns the audit log of a migrated database.
@@ -127,30 +115,12 @@ func (l *AuditLog) List(ctx context.Context, f AuditFilter) (entries []AuditEntr
 	if err := l.db.NewRaw(l.q.now).Scan(ctx, &clock); err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the database's clock: %w", err)
 	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = defaultAuditLimit
+	where, args, err := l.where(&f, l.span(&f, clock.Time))
+	if err != nil {
+		return nil, time.Time{}, err
 	}
-	action, prefix := f.Action, 0
-	if begins, ok := strings.CutSuffix(action, "*"); ok {
-		action, prefix = begins, len(begins)
-	}
-	from, to := f.Since, f.Until
-	if from.IsZero() {
-		from = time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)
-	}
-	end := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-	at, id := end, int64(math.MaxInt64)
-	if !f.After.At.IsZero() {
-		at, id = f.After.At, f.After.ID
-	}
-	if to.IsZero() || to.After(at) {
-		to = at
-	}
-	arg := func(t time.Time) any { return dbtime.Arg(l.d, t) }
 	var rows []auditLine
-	err = l.db.NewRaw(l.q.list, arg(from), arg(to), arg(at), id, action, prefix, f.Actor, f.Job, f.RunID, f.Replica,
-		min(limit, maxAuditLimit)).Scan(ctx, &rows)
+	err = l.db.NewRaw(fmt.Sprintf(l.q.list, where), args...).Scan(ctx, &rows)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the audit log: %w", err)
 	}

@@ -87,6 +87,7 @@ func absentScenarios() map[string]asked {
 		require.NoError(s.t, err)
 		_, err = r.Prune(s.t.Context(), &Keeping{Jobs: s.known})
 		require.NoError(s.t, err)
+		s.deleted = true
 	}}
 	short := func(j *jobs.Job) { j.History = jobs.History{Keep: 1, KeepFor: 5 * time.Minute} }
 	return map[string]asked{

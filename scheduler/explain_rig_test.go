@@ -76,6 +76,7 @@ func tellAll(t *testing.T, scenarios map[string]asked) {
 				story, err := Explain(t.Context(), s.db.Main, r)
 				require.NoError(t, err)
 				sameStory(t, name, story)
+				s.assertCounted()
 				s.clear()
 			})
 		})

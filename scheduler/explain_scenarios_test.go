@@ -271,7 +271,7 @@ func chainScenarios() map[string]asked {
 // act is an action of a person.
 func act(at time.Duration, do func(ctx context.Context, a *Actions, s *stage) error) step {
 	return step{at, func(s *stage) {
-		actions, err := OpenActions(s.db.Main)
+		actions, err := OpenActions(s.db.Main, &s.counted)
 		require.NoError(s.t, err)
 		require.NoError(s.t, do(s.t.Context(), actions, s))
 	}}

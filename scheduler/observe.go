@@ -75,8 +75,11 @@ func (s *Scheduler) endedHere(r *report, run *jobs.Run, written bool) {
 }
 
 // endedUnrun tells that a run was ended without having run here.
-func (s *Scheduler) endedUnrun(run *jobs.Run) {
-	for _, o := range s.o.Observe {
+func (s *Scheduler) endedUnrun(run *jobs.Run) { tellEnded(s.o.Observe, run) }
+
+// tellEnded is how everything that ends a run without running it tells of it: the loop, and what a person asked this process for.
+func tellEnded(all []Observer, run *jobs.Run) {
+	for _, o := range all {
 		o.Ended(&Ending{Run: run, Written: true})
 	}
 }

@@ -40,7 +40,7 @@ func (s *stage) join(name string) {
 	o := Options{
 		DB: a.db.Main, Keeper: keeper, Start: s.start, Jobs: s.known, Replica: name, Host: "h", PID: s.joined,
 		Nonce: fmt.Sprint(name, s.joined), Version: "1", Labels: s.c.labels[name], Capacity: cmp.Or(s.c.capacity, 8), TTL: locking.DefaultTTL,
-		Log: zap.NewNop(), Audit: zap.NewNop(), Boot: boot, Wall: time.Now,
+		Log: zap.NewNop(), Audit: zap.NewNop(), Boot: boot, Wall: time.Now, Observe: []Observer{&s.counted},
 	}
 	loop, err := New(o)
 	require.NoError(s.t, err)
@@ -127,7 +127,7 @@ func crash(at time.Duration, name string) step {
 // trigger asks for a manual run of the first job.
 func trigger(at time.Duration, id string) step {
 	return step{at, func(s *stage) {
-		actions, err := OpenActions(s.db.Main)
+		actions, err := OpenActions(s.db.Main, &s.counted)
 		require.NoError(s.t, err)
 		_, created, err := actions.Start(s.t.Context(), StartRequest{Job: s.known[0], RequestID: id, By: "test"})
 		require.NoError(s.t, err)

@@ -77,6 +77,7 @@ func playPolicies(t *testing.T, cases map[string]policyCase) {
 				time.Sleep(time.Until(s.began.Add(c.until)))
 				synctest.Wait()
 				assert.Equal(t, lines(c.want), s.told())
+				s.assertCounted()
 				s.clear()
 			})
 		})
@@ -93,6 +94,9 @@ type stage struct {
 	began  time.Time
 	actors []*actor // that have not left
 	joined int      // how many ever
+
+	counted endings // of all replicas, and of what people did
+	deleted bool    // the ledger has lost rows that were counted
 }
 
 func raise(t *testing.T, c *policyCase) *stage {

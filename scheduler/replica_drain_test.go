@@ -48,7 +48,7 @@ func TestADrainedReplicaClaimsNothing(t *testing.T) {
 func assertDrainsAudited(b *bench) {
 	l, err := OpenAuditLog(b.db)
 	require.NoError(b.t, err)
-	entries, _, err := l.List(b.ctx(), AuditFilter{Action: "replica.*"})
+	entries, _, err := l.List(b.ctx(), auditBy(AuditByAction, "replica.*"))
 	require.NoError(b.t, err)
 	require.Len(b.t, entries, 2)
 	assert.Equal(b.t, []string{"replica.undrain", "user", "ops@h", "a", ""}, []string{
@@ -155,13 +155,13 @@ func TestTheAuditIsListed(t *testing.T) {
 		}
 		all := []string{"replica.drain", "job.resume", "job.pause"}
 		assert.Equal(b.t, all, list(AuditFilter{}))
-		assert.Equal(b.t, all[1:], list(AuditFilter{Action: "job.*"}))
-		assert.Equal(b.t, all[2:], list(AuditFilter{Action: "job.pause"}))
-		assert.Empty(b.t, list(AuditFilter{Action: "job."}))
-		assert.Equal(b.t, []string{all[0], all[2]}, list(AuditFilter{Actor: "x"}))
-		assert.Equal(b.t, all[1:], list(AuditFilter{Job: "j"}))
-		assert.Equal(b.t, all[1:2], list(AuditFilter{RunID: 7}))
-		assert.Equal(b.t, all[:1], list(AuditFilter{Replica: "a"}))
+		assert.Equal(b.t, all[1:], list(auditBy(AuditByAction, "job.*")))
+		assert.Equal(b.t, all[2:], list(auditBy(AuditByAction, "job.pause")))
+		assert.Empty(b.t, list(auditBy(AuditByAction, "job.")))
+		assert.Equal(b.t, []string{all[0], all[2]}, list(auditBy(AuditByActor, "x")))
+		assert.Equal(b.t, all[1:], list(auditBy(AuditByJob, "j")))
+		assert.Equal(b.t, all[1:2], list(auditBy(AuditByRun, "7")))
+		assert.Equal(b.t, all[:1], list(auditBy(AuditByReplica, "a")))
 		assert.Equal(b.t, all, list(AuditFilter{Since: b.clock().Add(-time.Minute), Until: b.clock()}))
 		assert.Empty(b.t, list(AuditFilter{Since: b.clock().Add(time.Minute)}))
 		assert.Empty(b.t, list(AuditFilter{Until: b.clock().Add(-time.Minute)}))

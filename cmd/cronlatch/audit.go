@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronlatch/cronlatch/internal/filter"
 	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/internal/wire"
 )
@@ -21,6 +22,7 @@ func (a *app) auditCommand() *cobra.Command {
 
 // auditFlags say which rows of the audit are meant.
 type auditFlags struct {
+	terms                       string
 	action, actor, job, replica string
 	run                         int64
 	since                       time.Time
@@ -29,6 +31,7 @@ type auditFlags struct {
 
 func (f *auditFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	flags.StringVar(&f.terms, "filter", "", "which rows, such as \"action:job.* -actor:t3\"; the flags below are terms, too")
 	flags.StringVar(&f.job, "job", "", "only about this job")
 	flags.Int64Var(&f.run, "run", 0, "only about this run")
 	flags.StringVar(&f.action, "action", "", "only this action: job.pause, or job.* for all that begin like it")
@@ -37,9 +40,17 @@ func (f *auditFlags) add(cmd *cobra.Command) {
 	addServer(cmd, &f.server)
 }
 
+// check refuses a filter before anybody is asked.
+func (f *auditFlags) check() error {
+	if _, err := filter.ParseAudit(f.terms); err != nil {
+		return usage("--filter: %w", err)
+	}
+	return nil
+}
+
 func (f *auditFlags) query() url.Values {
 	query := url.Values{}
-	for name, text := range map[string]string{"action": f.action, "actor": f.actor, "job": f.job, "replica": f.replica} {
+	for name, text := range map[string]string{"filter": f.terms, "action": f.action, "actor": f.actor, "job": f.job, "replica": f.replica} {
 		if text != "" {
 			query.Set(name, text)
 		}
@@ -59,9 +70,13 @@ func (a *app) auditListCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the rows of the audit, the newest first",
-		Example: "  $ cronlatch audit list --job backup:db --since 7d\n  $ cronlatch audit list --action job.* -o ndjson",
+		Example: "  $ cronlatch audit list --job backup:db --since 7d\n  $ cronlatch audit list --action job.* -o ndjson\n" +
+			"  $ cronlatch audit list --filter \"action:run.cancel,run.retry -actor:root since:1d\"",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			if limit < 1 || limit > maxList {
 				return usage("--limit must be between 1 and %d", maxList)
 			}
@@ -77,7 +92,7 @@ func (a *app) auditListCommand() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().Var(age{&f.since, a.Now}, "since", "only rows within this time (2h, 3d), or since an instant")
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
-	addOutput(cmd, &format, output.Table, output.JSON, output.NDJSON, output.YAML)
+	addOutput(cmd, &format, listFormats()...)
 	return cmd
 }
 

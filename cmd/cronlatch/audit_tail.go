@@ -24,6 +24,9 @@ func (a *app) auditTailCommand() *cobra.Command {
 		Example: "  $ cronlatch audit tail\n  $ cronlatch audit tail --action lock.* -o ndjson",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			ctx := cmd.Context() // it may take longer than the patience with one call
 			return a.withAPI(ctx, f.server, func(_ context.Context, c *api) error {
 				t := &auditTail{a: a, api: c, query: f.query(), format: format, seen: map[int64]time.Time{}}

@@ -2,17 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"net/url"
-	"os"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronlatch/cronlatch/configs"
-	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/internal/wire"
 )
@@ -33,107 +27,6 @@ func jobPath(name, more string) string {
 		segment = "%72esume"
 	}
 	return "/jobs/" + segment + more
-}
-
-func (a *app) jobsListCommand() *cobra.Command {
-	var format output.Format
-	var tag, server string
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the jobs with their next run, their state and their last run",
-		Long: "jobs list shows the jobs of the configuration (of the daemon with --server), and those that only other replicas know.\n" +
-			"When the database does not answer, it shows what the configuration says.",
-		Example: "  $ cronlatch jobs list\n  $ cronlatch jobs list --tag finance -o name",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.listJobs(cmd.Context(), server, tag, format)
-		},
-	}
-	cmd.Flags().StringVar(&tag, "tag", "", "only jobs with this tag")
-	addServer(cmd, &server)
-	addOutput(cmd, &format, listFormats()...)
-	return cmd
-}
-
-func (a *app) listJobs(ctx context.Context, server, tag string, format output.Format) error {
-	remote, err := a.server(server)
-	if err != nil {
-		return err
-	}
-	if remote != nil {
-		list, err := a.askJobs(ctx, server, tag)
-		if err != nil {
-			return err
-		}
-		return a.showJobs(list, "the configuration of "+remote.String(), tag, format)
-	}
-	config, err := a.loadConfig()
-	if err != nil {
-		return err
-	}
-	list, err := a.ownJobs(ctx, config, tag)
-	if err != nil {
-		return err
-	}
-	return a.showJobs(list, config.Path, tag, format)
-}
-
-// ownJobs are the jobs of the configuration, with what the database says of them when it answers.
-func (a *app) ownJobs(ctx context.Context, config *configs.Config, tag string) ([]wire.Job, error) {
-	alone := slices.DeleteFunc(jobViews(config.Jobs, a.Now()), func(j wire.Job) bool { return tag != "" && !slices.Contains(j.Tags, tag) })
-	target, err := a.targetOf(config)
-	if err != nil {
-		return nil, err
-	}
-	if target.Kind == database.SQLite {
-		if _, err := os.Stat(a.path(target.Path)); errors.Is(err, fs.ErrNotExist) {
-			return alone, nil // nothing has ever run, and a list makes no database
-		}
-	}
-	list, err := a.askJobs(ctx, "", tag)
-	if isAway(err) && ctx.Err() == nil {
-		a.say("without the state: %v", err)
-		return alone, nil
-	}
-	return list, err
-}
-
-// askJobs reads all pages of the list.
-func (a *app) askJobs(ctx context.Context, server, tag string) (list []wire.Job, err error) {
-	query := url.Values{"limit": {"1000"}}
-	if tag != "" {
-		query.Set("tag", tag)
-	}
-	err = a.withAPI(ctx, server, func(ctx context.Context, c *api) error {
-		for {
-			var page wire.JobPage
-			if err := c.get(ctx, "/jobs", query, &page); err != nil {
-				return err
-			}
-			list = append(list, page.Jobs...)
-			if page.NextCursor == "" {
-				return nil
-			}
-			query.Set("cursor", page.NextCursor)
-		}
-	})
-	return list, settled(err)
-}
-
-func (a *app) showJobs(list []wire.Job, from, tag string, format output.Format) error {
-	switch {
-	case len(list) == 0 && tag != "":
-		a.say("no jobs in %s have this tag", from)
-	case len(list) == 0:
-		a.say("no jobs in %s", from)
-	}
-	columns := stateColumns(a.Now())
-	if !slices.ContainsFunc(list, func(j wire.Job) bool { return j.State != nil }) {
-		columns = jobColumns(a.Now())
-	}
-	return output.Write(a.answer(format), output.List[wire.Job]{
-		Items: list, Columns: columns, Name: func(j wire.Job) string { return j.Name },
-	})
 }
 
 // nextShown is how many instants jobs show tells.

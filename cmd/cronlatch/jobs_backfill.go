@@ -34,6 +34,9 @@ func (a *app) jobsBackfillCommand() *cobra.Command {
 			if f.request.From.IsZero() || f.request.Until.IsZero() {
 				return usage("backfill needs --from and --until, times like 2026-05-01T00:00:00Z")
 			}
+			if f.request.Concurrency < 1 {
+				return usage("--concurrency must be at least 1")
+			}
 			ctx := cmd.Context() // it may take longer than the patience with one call
 			return a.withAPI(ctx, f.server, func(_ context.Context, c *api) error {
 				return a.backfill(ctx, c, args[0], f)

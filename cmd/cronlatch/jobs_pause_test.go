@@ -45,7 +45,7 @@ func TestPauseAndResume(t *testing.T) {
 			"cronlatch: all jobs are resumed\ncronlatch: still paused by name: 1 job; `cronlatch jobs paused` shows them\n")
 		w.run(t, "jobs", "resume", "backup:db", "by-hand").says(t, exitFailure, "",
 			"cronlatch: the job \"by-hand\" is resumed\ncronlatch: the job \"backup:db\" is not paused\n")
-		w.run(t, "resume-all").says(t, exitFailure, "", "cronlatch: all jobs are not paused\n")
+		w.run(t, "resume-all").says(t, exitFailure, "", "cronlatch: there is no pause of all jobs\n")
 		assertPausesAudited(t, url)
 	})
 }

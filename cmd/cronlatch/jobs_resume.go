@@ -70,7 +70,7 @@ func (a *app) resumed(r *wire.ResumeRequest, done *wire.Resumed) error {
 	missing := r.All && !done.All
 	switch {
 	case missing:
-		a.say("%s not paused", subject(allJobs))
+		a.say("there is no pause of all jobs")
 	case r.Tag != "" && len(done.Jobs) == 0:
 		missing = true
 		a.say("no job with the tag %q has a pause of its own", r.Tag)

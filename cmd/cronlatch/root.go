@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cronlatch/cronlatch/internal/output"
 )
@@ -104,7 +107,26 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
 		suggestion = didYouMean(unknown.GetSpecifiedName(), "--", flagNames(cmd))
 	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		err = plainValue(wrong)
+	}
 	return usage("%w%s", err, suggestion).withHint("%q lists the flags", cmd.CommandPath()+" --help")
+}
+
+// plainValue says what a number or a switch must be: the package that parsed it names its own function.
+func plainValue(err *pflag.InvalidValueError) error {
+	wrong, ok := errors.AsType[*strconv.NumError](err)
+	if !ok {
+		return err
+	}
+	what := "a whole number"
+	switch {
+	case errors.Is(wrong, strconv.ErrRange):
+		what = "a smaller number"
+	case wrong.Func == "ParseBool":
+		what = "true or false"
+	}
+	return fmt.Errorf("invalid argument %q for --%s: it must be %s", err.GetValue(), err.GetFlag().Name, what)
 }
 
 // wordAfter is the first word of the command line that is neither a flag nor part of the command's own path.

@@ -33,6 +33,9 @@ func (a *app) runsListCommand() *cobra.Command {
 			if chosen.Limit < 1 || chosen.Limit > maxList {
 				return usage("--limit must be between 1 and %d", maxList)
 			}
+			if _, err := filter.Parse(terms); err != nil {
+				return usage("--filter: %w", err)
+			}
 			ctx := cmd.Context() // it may take longer than the patience with one call
 			return a.withAPI(ctx, server, func(_ context.Context, c *api) error {
 				return a.listRuns(ctx, c, filterTerms(terms, &chosen), chosen.Limit, format)

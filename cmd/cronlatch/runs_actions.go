@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronlatch/cronlatch/internal/filter"
 	"github.com/cronlatch/cronlatch/internal/output"
 	"github.com/cronlatch/cronlatch/internal/runexport"
 	"github.com/cronlatch/cronlatch/internal/wire"
@@ -162,26 +163,29 @@ func (a *app) eachRun(ctx context.Context, server string, args []string, do func
 }
 
 func (a *app) runsExportCommand() *cobra.Command {
-	var server, filter string
+	var server, terms string
 	format := runexport.CSV
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write all runs of a filter as CSV or NDJSON",
 		Example: "  $ cronlatch runs export --filter \"outcome:failed since:30d\" > failed.csv", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := filter.Parse(terms); err != nil {
+				return usage("--filter: %w", err)
+			}
 			ctx := cmd.Context() // it may take longer than the patience with one call
 			return a.withAPI(ctx, server, func(_ context.Context, c *api) error {
-				return a.exportRuns(ctx, c, filter, format)
+				return a.exportRuns(ctx, c, terms, format)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&filter, "filter", "", "which runs, such as job:report:* outcome:failed since:3d")
+	cmd.Flags().StringVar(&terms, "filter", "", "which runs, such as job:report:* outcome:failed since:3d")
 	cmd.Flags().VarP(choice[runexport.Format]{&format, []runexport.Format{runexport.CSV, runexport.NDJSON}}, "output", "o", "form of the file")
 	addServer(cmd, &server)
 	return cmd
 }
 
-func (a *app) exportRuns(ctx context.Context, c *api, filter string, format runexport.Format) error {
-	out, query := runexport.New(a.Stdout, format), url.Values{"filter": {filter}, "limit": {"1000"}}
+func (a *app) exportRuns(ctx context.Context, c *api, terms string, format runexport.Format) error {
+	out, query := runexport.New(a.Stdout, format), url.Values{"filter": {terms}, "limit": {"1000"}}
 	for {
 		page, err := a.runPage(ctx, c, query)
 		if err != nil {

@@ -5,7 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -166,4 +170,26 @@ func TestFormatTimeHasNineDigits(t *testing.T) {
 	assert.Equal(t, "2026-05-01T00:00:00.000000000Z", audit.FormatTime(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)))
 	assert.Equal(t, "2026-04-30T22:00:00.500000000Z",
 		audit.FormatTime(time.Date(2026, 5, 1, 0, 0, 0, 500_000_000, time.FixedZone("", 2*60*60))))
+}
+
+// A list that is written by hand forgets what is added later.
+func TestActionsAreAllOfThem(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "fields.go", nil, 0)
+	require.NoError(t, err)
+	var declared []audit.Action
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, _ := spec.Type.(*ast.Ident); kind != nil && kind.Name == "Action" {
+			text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			declared = append(declared, audit.Action(text))
+		}
+		return true
+	})
+	assert.NotEmpty(t, declared)
+	assert.ElementsMatch(t, declared, audit.Actions())
 }

@@ -45,7 +45,19 @@ const (
 	ReplicaExpire    Action = "replica.expire"
 	ClockStep        Action = "clock.step" // the database's clock was seen to jump
 	AuthDeny         Action = "auth.deny"  // a caller was not known, or may not do what it asked for
+	TokenCreate      Action = "token.create"
+	TokenRevoke      Action = "token.revoke"
 )
+
+// Actions are all of them.
+func Actions() []Action {
+	return []Action{
+		LockAcquire, LockTakeover, LockRenewFail, LockLose, LockRelease, LockForceRelease, RunPlan, RunClaim, RunStart, RunFinish,
+		RunSkip, RunMiss, RunLose, RunCancel, RunRetry, RunTrigger, ConfigLoad, ConfigReject, JobDefine, JobRemove, JobPause, JobResume,
+		JobBackfill, JobOverdue, NotifyGiveUp, ChannelTest, ReplicaJoin, ReplicaDrain, ReplicaUndrain, ReplicaLeave, ReplicaExpire,
+		ClockStep, AuthDeny, TokenCreate, TokenRevoke,
+	}
+}
 
 // message is the constant text of an action: "lock.renew_fail" reads "lock renew fail".
 func (a Action) message() string { return strings.NewReplacer(".", " ", "_", " ").Replace(string(a)) }

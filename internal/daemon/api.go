@@ -28,7 +28,9 @@ func (d *Daemon) handler(db *database.DB) (http.Handler, error) {
 	}
 	o.Metrics = d.metrics.Handler()
 	o.TestChannel = d.testChannel
-	o.Fleet = &httpapi.Fleet{DB: db.Main, Check: db.CheckFile, Jobs: d.known, TTL: c.Lock.TTL, Wake: d.wake, History: d.history}
+	o.Fleet = &httpapi.Fleet{
+		DB: db.Main, Check: db.CheckFile, Jobs: d.known, TTL: c.Lock.TTL, Wake: d.wake, History: d.history, Observe: d.observers(),
+	}
 	if d.o.Reload != nil {
 		o.Reload = d.apiReload
 	}

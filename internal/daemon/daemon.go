@@ -239,10 +239,13 @@ func (d *Daemon) schedulerOptions(db *database.DB, keeper *locking.Keeper, sup *
 		DB: db.Main, Keeper: keeper, Start: d.starter(sup),
 		Replica: d.o.Replica, Host: host, PID: os.Getpid(), Nonce: nonce(), Version: d.o.Version, Labels: c.Labels,
 		Capacity: c.Capacity, TTL: c.Lock.TTL, Grace: c.Lock.TakeoverGrace, DrainTimeout: c.DrainTimeout,
-		Observe: []scheduler.Observer{d.metrics, d.tracer}, Timed: d.metrics.Timed,
+		Observe: d.observers(), Timed: d.metrics.Timed,
 		Check: db.CheckFile, Log: d.o.Log, Audit: d.o.Audit, Boot: boottime.Now, Wall: func() time.Time { return time.Now().Add(failpoint.WallOffset()) },
 	}
 }
+
+// observers hear what becomes of runs here, whether the loop or somebody who asked the API has ended them.
+func (d *Daemon) observers() []scheduler.Observer { return []scheduler.Observer{d.metrics, d.tracer} }
 
 // nonce tells this process from every other one, whatever they are called.
 func nonce() string {

@@ -3,14 +3,11 @@ package filter
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/cronlatch/cronlatch/jobs"
 )
 
 // MaxBytes is how long a filter's text may be.
@@ -49,8 +46,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("the term %q at character %d: %s", e.Term, e.At+1, e.Problem)
 }
 
-// Parse understands a text, or says in an *Error what is wrong with the first term that it does not understand.
-func Parse(text string) (Filter, error) {
+// Parse understands a text about runs, or says in an *Error what is wrong with the first term that it does not understand.
+func Parse(text string) (Filter, error) { return ofRuns().parse(text) }
+
+// ParseJobs understands a text about jobs.
+func ParseJobs(text string) (Filter, error) { return ofJobs().parse(text) }
+
+// ParseAudit understands a text about the rows of the audit.
+func ParseAudit(text string) (Filter, error) { return ofAudit().parse(text) }
+
+func (l language) parse(text string) (Filter, error) {
 	var f Filter
 	switch {
 	case len(text) > MaxBytes:
@@ -65,7 +70,7 @@ func Parse(text string) (Filter, error) {
 			return f, nil
 		}
 		at := len(text) - len(rest)
-		term, end, err := parseTerm(rest)
+		term, end, err := l.parseTerm(rest)
 		if err != nil {
 			return Filter{}, &Error{Term: head(rest[:end]), At: utf8.RuneCountInString(text[:at]), Problem: err.Error()}
 		}
@@ -85,7 +90,7 @@ func head(text string) string {
 }
 
 // parseTerm reads the first term of a text that does not begin with a space; end is the byte behind it.
-func parseTerm(text string) (t Term, end int, err error) {
+func (l language) parseTerm(text string) (t Term, end int, err error) {
 	written, end, err := cut(text)
 	if err != nil {
 		return t, end, err
@@ -93,16 +98,17 @@ func parseTerm(text string) (t Term, end int, err error) {
 	if t.Not = strings.HasPrefix(written, "-"); t.Not {
 		written = written[1:]
 	}
-	if key, values, found := strings.Cut(written, ":"); found && !strings.Contains(key, `"`) {
-		t.Key, written = key, values
-		if err := checkKey(key); err != nil {
+	var k key // of a word: it has no name, and takes any text
+	if name, values, found := strings.Cut(written, ":"); found && !strings.Contains(name, `"`) {
+		t.Key, written = name, values
+		if k, err = l.key(name); err != nil {
 			return t, end, err
 		}
 	}
 	if t.Values, err = t.parseValues(written); err != nil {
 		return t, end, err
 	}
-	return t, end, t.check()
+	return t, end, t.check(l, k)
 }
 
 // cut finds the end of a term: the first space outside quotes.
@@ -124,16 +130,6 @@ func cut(text string) (term string, end int, err error) {
 		return text, len(text), errors.New(`a quote is not closed; \" is a quote in quotes`)
 	}
 	return text, len(text), nil
-}
-
-func checkKey(key string) error {
-	if slices.Contains(Keys(), key) {
-		return nil
-	}
-	if key == "" {
-		return errors.New("there is no key in front of the colon; a word that holds a colon must be quoted")
-	}
-	return fmt.Errorf("%q is not a key%s; the keys are %s", head(key), didYouMean(key, Keys()), strings.Join(Keys(), ", "))
 }
 
 // parseValues splits at the commas outside quotes. A word has no list: a comma in it is a comma.
@@ -189,43 +185,6 @@ func checkStar(text string) error {
 		return errors.New(`a "*" stands for the rest of a value and can only be its end; a "*" in the name itself must be quoted`)
 	}
 	return nil
-}
-
-// Compile is the filter as the ledger takes it. tagged gives the names of the jobs that have a tag; it is only asked for tags
-// that the filter has.
-func (f Filter) Compile(tagged func(tag string) []string) jobs.RunFilter {
-	var out jobs.RunFilter
-	for _, t := range f.Terms {
-		switch t.Key {
-		case "":
-			out.Words = append(out.Words, jobs.WordMatch{Text: t.Values[0].Text, Not: t.Not})
-		case keySince:
-			out.SinceAgo, out.Since = t.Values[0].ago, t.Values[0].at
-		case keyUntil:
-			out.UntilAgo, out.Until = t.Values[0].ago, t.Values[0].at
-		case keyTag:
-			m := jobs.Match{Not: t.Not, Exact: []string{}}
-			for _, v := range t.Values {
-				m.Exact = append(m.Exact, tagged(v.Text)...)
-			}
-			out.Where = append(out.Where, jobs.Condition{Column: jobs.ColumnJob, Match: m})
-		default:
-			out.Where = append(out.Where, jobs.Condition{Column: jobs.RunColumn(t.Key), Match: t.match()})
-		}
-	}
-	return out
-}
-
-func (t *Term) match() jobs.Match {
-	m := jobs.Match{Not: t.Not}
-	for _, v := range t.Values {
-		if v.Prefix {
-			m.Prefix = append(m.Prefix, v.Text)
-		} else {
-			m.Exact = append(m.Exact, v.Text)
-		}
-	}
-	return m
 }
 
 // String is a text that means the same.

@@ -149,10 +149,19 @@ func TestTheWordsAreThoseOfTheLedger(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"", `job:a,"b c"*  -outcome:failed since:3d`, `"\"`, "a:b", "-\x00", "since:1w"} {
+	for _, text := range []string{"", `job:a,"b c"*  -outcome:failed since:3d`, `"\"`, "a:b", "-\x00", "since:1w", "paused:true", "action:job.*"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		for _, parse := range []func(string) (filter.Filter, error){filter.ParseJobs, filter.ParseAudit} {
+			if f, err := parse(text); err == nil {
+				again, err := parse(f.String())
+				if err != nil {
+					t.Fatalf("%q was written as %q: %v", text, f.String(), err)
+				}
+				assert.Equal(t, f.CompileAudit(), again.CompileAudit(), "%q was written as %q", text, f.String())
+			}
+		}
 		got, err := filter.Parse(text)
 		if err != nil {
 			return

@@ -1,12 +1,14 @@
 package filter
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cronlatch/cronlatch/internal/audit"
 	"github.com/cronlatch/cronlatch/internal/typo"
 	"github.com/cronlatch/cronlatch/jobs"
 )
@@ -17,31 +19,79 @@ const (
 	keyTag   = "tag"
 )
 
-// Keys are what may stand in front of a colon.
-func Keys() []string {
-	return []string{"job", "state", "outcome", "reason", "trigger", "replica", "resource", keyTag, "id", "attempt", keySince, keyUntil}
+// language is what a text may say: its keys are those of one kind of thing.
+type language []key
+
+// key is what may stand in front of a colon.
+type key struct {
+	name   string
+	words  []string // the only values that there are; nil is any text
+	prefix bool     // a value may end in "*"
+	number bool     // from 1 on
+	moment bool     // a duration back from now, or an instant
 }
 
-// words are the values of the keys that have a closed list of them; nil is any text.
-func words(key string) []string {
-	switch jobs.RunColumn(key) {
-	case jobs.ColumnState:
-		return texts(jobs.StatePending, jobs.StateRunning, jobs.StateHeld, jobs.StateFinished)
-	case jobs.ColumnOutcome:
-		return texts(jobs.OutcomeSucceeded, jobs.OutcomeFailed, jobs.OutcomeTimedOut, jobs.OutcomeCancelled, jobs.OutcomeSkipped,
-			jobs.OutcomeMissed, jobs.OutcomeLost)
-	case jobs.ColumnTrigger:
-		return texts(jobs.TriggerSchedule, jobs.TriggerCatchUp, jobs.TriggerManual, jobs.TriggerRetry, jobs.TriggerRecovery,
-			jobs.TriggerBackfill, jobs.TriggerAfter, jobs.TriggerOnSuccess, jobs.TriggerOnFailure, jobs.TriggerOnAbort)
-	case jobs.ColumnReason:
-		return texts(jobs.ReasonOverlap, jobs.ReasonDisabled, jobs.ReasonLockHeld, jobs.ReasonNoCapacity, jobs.ReasonNoReplica,
-			jobs.ReasonCatchUp, jobs.ReasonExit, jobs.ReasonSignal, jobs.ReasonStart, jobs.ReasonTimeout, jobs.ReasonDrain,
-			jobs.ReasonLeaseLost, jobs.ReasonReplicaLost, jobs.ReasonStaleStart, jobs.ReasonSupervisor, jobs.ReasonRequested,
-			jobs.ReasonReplaced, jobs.ReasonOncePer, jobs.ReasonLimit, jobs.ReasonUpstream, jobs.ReasonPaused,
-			jobs.ReasonNoMatchingReplica)
-	default:
-		return nil
+// ofRuns is the language about the ledger.
+func ofRuns() language {
+	return language{
+		{name: "job", prefix: true},
+		{name: "state", words: texts(jobs.StatePending, jobs.StateRunning, jobs.StateHeld, jobs.StateFinished)},
+		{name: "outcome", words: outcomes()},
+		{name: "reason", words: reasons()},
+		{name: "trigger", words: texts(jobs.TriggerSchedule, jobs.TriggerCatchUp, jobs.TriggerManual, jobs.TriggerRetry, jobs.TriggerRecovery,
+			jobs.TriggerBackfill, jobs.TriggerAfter, jobs.TriggerOnSuccess, jobs.TriggerOnFailure, jobs.TriggerOnAbort)},
+		{name: "replica", prefix: true},
+		{name: "resource", prefix: true},
+		{name: keyTag},
+		{name: "id", number: true},
+		{name: "attempt", number: true},
+		{name: keySince, moment: true},
+		{name: keyUntil, moment: true},
 	}
+}
+
+// ofJobs is the language about definitions, and what became of them.
+func ofJobs() language {
+	yes := []string{"true", "false"}
+	return language{
+		{name: "job", prefix: true},
+		{name: keyTag},
+		{name: "kind", words: []string{"command", "run", "http", "sql"}},
+		{name: "enabled", words: yes},
+		{name: "defined", words: yes},
+		{name: KeyPaused, words: yes},
+		{name: KeyState, words: texts(jobs.StatePending, jobs.StateRunning, jobs.StateHeld, StateIdle)},
+		{name: KeyOutcome, words: outcomes()},
+		{name: KeyReason, words: reasons()},
+	}
+}
+
+// ofAudit is the language about the rows of the audit.
+func ofAudit() language {
+	return language{
+		{name: "action", words: texts(audit.Actions()...), prefix: true},
+		{name: "outcome", words: texts(audit.Success, audit.Failure, audit.Unknown)},
+		{name: "actor", prefix: true},
+		{name: "job", prefix: true},
+		{name: "run", number: true},
+		{name: "resource", prefix: true},
+		{name: "replica", prefix: true},
+		{name: keySince, moment: true},
+		{name: keyUntil, moment: true},
+	}
+}
+
+func outcomes() []string {
+	return texts(jobs.OutcomeSucceeded, jobs.OutcomeFailed, jobs.OutcomeTimedOut, jobs.OutcomeCancelled, jobs.OutcomeSkipped,
+		jobs.OutcomeMissed, jobs.OutcomeLost)
+}
+
+func reasons() []string {
+	return texts(jobs.ReasonOverlap, jobs.ReasonDisabled, jobs.ReasonLockHeld, jobs.ReasonNoCapacity, jobs.ReasonNoReplica,
+		jobs.ReasonCatchUp, jobs.ReasonExit, jobs.ReasonSignal, jobs.ReasonStart, jobs.ReasonTimeout, jobs.ReasonDrain,
+		jobs.ReasonLeaseLost, jobs.ReasonReplicaLost, jobs.ReasonStaleStart, jobs.ReasonSupervisor, jobs.ReasonRequested,
+		jobs.ReasonReplaced, jobs.ReasonOncePer, jobs.ReasonLimit, jobs.ReasonUpstream, jobs.ReasonPaused,
+		jobs.ReasonNoMatchingReplica)
 }
 
 func texts[T ~string](all ...T) []string {
@@ -52,27 +102,66 @@ func texts[T ~string](all ...T) []string {
 	return out
 }
 
+// names are those of all keys, or of those that may.
+func (l language) names(may func(key) bool) (names []string) {
+	for _, k := range l {
+		if may(k) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// key finds one by its name, else it says what there is. The word without a key is a key of no name.
+func (l language) key(name string) (key, error) {
+	for _, k := range l {
+		if k.name == name {
+			return k, nil
+		}
+	}
+	if name == "" {
+		return key{}, errors.New("there is no key in front of the colon; a word that holds a colon must be quoted")
+	}
+	all := l.names(func(key) bool { return true })
+	return key{}, fmt.Errorf("%q is not a key%s; the keys are %s", head(name), didYouMean(name, all), strings.Join(all, ", "))
+}
+
 // check is what depends on the key.
-func (t *Term) check() error {
-	known := words(t.Key)
+func (t *Term) check(l language, k key) error {
 	for i := range t.Values {
 		v := &t.Values[i]
-		if v.Prefix && !slices.Contains([]string{"job", "replica", "resource"}, t.Key) {
-			return fmt.Errorf("%q ends in a \"*\", which only job, replica and resource can; quote it if it is part of the text", head(v.Text)+"*")
-		}
-		if known != nil && !slices.Contains(known, v.Text) {
-			return fmt.Errorf("%q is no %s%s; there are %s", head(v.Text), t.Key, didYouMean(v.Text, known), strings.Join(known, ", "))
-		}
-		if t.Key == "id" || t.Key == "attempt" {
+		switch {
+		case v.Prefix && !k.prefix:
+			return fmt.Errorf("%q ends in a \"*\", which only %s can; quote it if it is part of the text",
+				head(v.Text)+"*", list(l.names(func(k key) bool { return k.prefix })))
+		case len(k.words) == 2 && !v.among(k.words):
+			return fmt.Errorf("%q is neither %s nor %s", head(v.Text), k.words[0], k.words[1])
+		case k.words != nil && !v.among(k.words):
+			return fmt.Errorf("%q is no %s%s; there are %s", head(v.Text), t.Key, didYouMean(v.Text, k.words), strings.Join(k.words, ", "))
+		case k.number:
 			if err := number(v.Text); err != nil {
 				return err
 			}
 		}
 	}
-	if t.Key == keySince || t.Key == keyUntil {
+	if k.moment {
 		return t.checkTime()
 	}
 	return nil
+}
+
+// among reports whether one of the words is meant.
+func (v *Value) among(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return w == v.Text || v.Prefix && strings.HasPrefix(w, v.Text) })
+}
+
+// list is names in a sentence; there are two at least.
+func list(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 func (t *Term) checkTime() error {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronlatch/cronlatch/internal/audit"
+	"github.com/cronlatch/cronlatch/internal/filter"
 	"github.com/cronlatch/cronlatch/internal/wire"
 	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/scheduler"
@@ -33,7 +34,7 @@ func auditRoutes() []route {
 
 // listAudit answers a page, the newest first. Rows that are added between two pages move no other one.
 func listAudit(c *call) error {
-	given, err := c.query("action", "actor", "job", "run_id", "replica", "since", "until", "limit", "cursor")
+	given, err := c.query("filter", "action", "actor", "job", "run_id", "replica", "since", "until", "limit", "cursor")
 	if err != nil {
 		return err
 	}
@@ -70,26 +71,35 @@ func listAudit(c *call) error {
 	return nil
 }
 
+// auditFilter is the filter's text with the other parameters as further terms.
 func (f *fields) auditFilter(given url.Values) scheduler.AuditFilter {
-	want := scheduler.AuditFilter{
-		Action: given.Get("action"), Actor: given.Get("actor"), Job: given.Get("job"), Replica: given.Get("replica"), Limit: defaultAudit,
+	parsed, err := filter.ParseAudit(given.Get("filter"))
+	if err != nil {
+		f.add("filter", "invalid", "%s", err)
 	}
+	want := parsed.CompileAudit()
+	want.Limit = defaultAudit
 	for name, values := range given {
-		if values[0] == "" {
+		switch {
+		case name == "filter": // has said what is wrong with it; an empty one is all
+		case values[0] == "":
 			f.add(name, "blank", "is blank")
-		} else if !plainText(values[0]) {
+		case !plainText(values[0]):
 			f.add(name, "invalid", "is too long, not valid UTF-8, or has a NUL")
 		}
 	}
-	if given.Has("run_id") {
-		want.RunID = f.number("run_id", given.Get("run_id"), 1, 0)
-	}
+	want.Where = append(want.Where, f.auditTerms(given)...)
 	if given.Has("limit") {
 		want.Limit = int(f.number("limit", given.Get("limit"), 1, maxAudit))
 	}
-	for name, into := range map[string]*time.Time{"since": &want.Since, "until": &want.Until} {
-		if given.Has(name) {
-			*into = f.moment(name, given.Get(name))
+	if given.Has("since") {
+		if at := f.moment("since", given.Get("since")); at.After(want.Since) {
+			want.Since = at
+		}
+	}
+	if given.Has("until") {
+		if at := f.moment("until", given.Get("until")); want.Until.IsZero() || at.Before(want.Until) {
+			want.Until = at
 		}
 	}
 	if given.Has("cursor") {
@@ -97,6 +107,30 @@ func (f *fields) auditFilter(given url.Values) scheduler.AuditFilter {
 		want.After = scheduler.AuditCursor{At: at.ScheduledAt, ID: at.ID}
 	}
 	return want
+}
+
+// auditTerms are the parameters that are about one column. They take any text: one that is no action selects nothing.
+func (f *fields) auditTerms(given url.Values) (terms []scheduler.AuditCondition) {
+	if given.Has("run_id") {
+		f.number("run_id", given.Get("run_id"), 1, 0)
+	}
+	for _, p := range []struct {
+		name   string
+		column scheduler.AuditColumn
+	}{
+		{"action", scheduler.AuditByAction}, {"actor", scheduler.AuditByActor}, {"job", scheduler.AuditByJob},
+		{"run_id", scheduler.AuditByRun}, {"replica", scheduler.AuditByReplica},
+	} {
+		if !given.Has(p.name) {
+			continue
+		}
+		match := jobs.Match{Exact: []string{given.Get(p.name)}}
+		if begins, ok := strings.CutSuffix(given.Get(p.name), "*"); ok && p.column == scheduler.AuditByAction {
+			match = jobs.Match{Prefix: []string{begins}}
+		}
+		terms = append(terms, scheduler.AuditCondition{Column: p.column, Match: match})
+	}
+	return terms
 }
 
 // moment is an instant in a query.

@@ -66,7 +66,7 @@ func (c *call) preview(do func(context.Context, *scheduler.Actions) error) error
 	err := c.checked(ctx)
 	if err == nil {
 		var a *scheduler.Actions
-		if a, err = scheduler.OpenActions(c.o.Fleet.DB); err == nil {
+		if a, err = scheduler.OpenActions(c.o.Fleet.DB, c.o.Fleet.Observe...); err == nil {
 			err = do(ctx, a)
 		}
 	}

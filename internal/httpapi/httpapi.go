@@ -89,6 +89,8 @@ type Fleet struct {
 	Jobs func() []*jobs.Job
 	TTL  time.Duration // of locks: after such a silence a replica counts as gone
 	Wake func()        // something has become due here. Optional
+	// Observe hears what is ended here; nil is nobody.
+	Observe []scheduler.Observer
 	// History says how long runs of jobs that say nothing are kept here; nil: as the program's own defaults say.
 	History func() jobs.History
 	// Now is the clock from which the next instants of schedules are shown; nil is time.Now.

@@ -41,37 +41,29 @@ func (c *call) now() time.Time {
 
 // listJobs answers a page, by name. Without a tag it has the jobs of other replicas as well, as far as the ledger tells.
 func listJobs(c *call) error {
-	given, err := c.query("tag", "limit", "cursor")
+	given, err := c.query("filter", "tag", "limit", "cursor")
 	if err != nil {
 		return err
 	}
 	var f fields
-	limit, after := defaultJobs, ""
-	if given.Has("limit") {
-		limit = int(f.number("limit", given.Get("limit"), 1, maxJobs))
-	}
-	if given.Has("cursor") {
-		after = f.jobCursor(given.Get("cursor"))
-	}
-	tag := given.Get("tag")
-	if given.Has("tag") && strings.TrimSpace(tag) == "" {
-		f.add("tag", "blank", "is blank")
-	}
+	want := f.jobFilter(given)
 	if err := f.problem(); err != nil {
 		return err
 	}
 	var page wire.JobPage
 	err = c.runs(func(ctx context.Context, l *jobs.Ledger) error {
-		list, err := c.jobsTagged(ctx, l, tag)
+		list, err := c.jobsOf(ctx, l, &want)
 		if err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(j wire.Job) bool { return j.Name <= after && given.Has("cursor") })
-		if len(list) > limit {
-			list = list[:limit]
-			page.NextCursor = cursorOf(list[limit-1].Name)
+		if len(list) > want.limit {
+			list = list[:want.limit]
+			page.NextCursor = cursorOf(list[want.limit-1].Name)
 		}
 		page.Jobs = list
+		if want.stateful {
+			return nil // that was the filter's first need
+		}
 		return c.addStates(ctx, l, list)
 	})
 	if err != nil {

@@ -86,7 +86,7 @@ func (c *call) act(action audit.Action, run *jobs.Run, reason string, do func(co
 	err := c.checked(ctx)
 	if err == nil {
 		var a *scheduler.Actions
-		if a, err = scheduler.OpenActions(c.o.Fleet.DB); err == nil {
+		if a, err = scheduler.OpenActions(c.o.Fleet.DB, c.o.Fleet.Observe...); err == nil {
 			err = do(ctx, a)
 		}
 	}
