@@ -69,6 +69,15 @@ func TestJobsWithTheirState(t *testing.T) {
 			w.run(t, "jobs", "show", "byhand", "--server", server).says(t, exitFailure, "",
 				"cronlatch: no replica has ever planned a job \"byhand\", did you mean \"by-hand\"?\ncronlatch: `cronlatch jobs list` shows the jobs\n")
 			w.run(t, "jobs", "list", "--tag", "ops", "-o", "name", "--server", server).says(t, exitOK, "backup:db\nreport:monthly-YYYY-MM\n", "")
+			for terms, want := range map[string]string{
+				"tag:ops": "backup:db\nreport:monthly-YYYY-MM\n", "paused:true": "report:monthly-YYYY-MM\n", "state:pending": "by-hand\n",
+				"outcome:failed reason:exit": "by-hand\n", "-defined:true": `else\x1bwhere` + "\n", "state:idle enabled:true": "backup:db\n",
+			} {
+				w.run(t, "jobs", "list", "--filter", terms, "-o", "name", "--server", server).says(t, exitOK, want, "")
+			}
+			w.run(t, "jobs", "list", "--filter", "tag:ops", "--tag", "finance", "-o", "name", "--server", server).says(t, exitOK, "report:monthly-YYYY-MM\n", "")
+			none := w.run(t, "jobs", "list", "--filter", "outcome:lost", "-o", "name", "--server", server)
+			assert.Regexp(t, `^cronlatch: no such jobs in `, none.errors)
 		}
 	})
 }
@@ -109,6 +118,8 @@ func TestJobsListWithoutTheDatabase(t *testing.T) {
 	assert.Equal(t, "backup:db\nby-hand\nreport:monthly-YYYY-MM\n", got.out)
 	assert.Equal(t, exitOK, got.code)
 	assert.Contains(t, got.errors, "cronlatch: without the state: the database ")
+	assert.Equal(t, "by-hand\n", w.run(t, "jobs", "list", "-o", "name", "--filter", "-tag:ops hand").out)
+	assert.Equal(t, exitUnavailable, w.run(t, "jobs", "list", "--filter", "paused:false").code, "nobody can tell")
 	assert.Equal(t, exitUnavailable, w.run(t, "jobs", "list", "--server", address).code)
 	assert.Equal(t, exitUnavailable, w.run(t, "jobs", "show", "by-hand").code)
 	assert.Equal(t, exitOK, w.run(t, "next", "backup:db").code)

@@ -126,7 +126,7 @@ func plainValue(err *pflag.InvalidValueError) error {
 	case wrong.Func == "ParseBool":
 		what = "true or false"
 	}
-	return fmt.Errorf("invalid argument %q for --%s: it must be %s", err.GetValue(), err.GetFlag().Name, what)
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: it must be %s", err.GetValue(), err.GetFlag().Name, what)
 }
 
 // wordAfter is the first word of the command line that is neither a flag nor part of the command's own path.
