@@ -97,7 +97,11 @@ func TestTheFilterOfRuns(t *testing.T) {
 		"since, included": {jobs.RunFilter{Since: filteredAt().Add(4 * time.Hour)}, []int{6, 5}},
 		"until, included": {jobs.RunFilter{Until: filteredAt().Add(time.Hour)}, []int{2, 1}},
 		"ago":             {jobs.RunFilter{SinceAgo: time.Hour}, []int{}},
-		"until ago":       {jobs.RunFilter{UntilAgo: time.Hour}, []int{6, 5, 4, 3, 2, 1}},
+		"since, the later": {jobs.RunFilter{
+			SinceAgo: 40 * 365 * 24 * time.Hour, Since: filteredAt().Add(4 * time.Hour),
+		}, []int{6, 5}},
+		"until, the earlier": {jobs.RunFilter{UntilAgo: time.Hour, Until: filteredAt().Add(time.Hour)}, []int{2, 1}},
+		"until ago":          {jobs.RunFilter{UntilAgo: time.Hour}, []int{6, 5, 4, 3, 2, 1}},
 		"a job, since": {
 			jobs.RunFilter{Job: "report:daily", Since: filteredAt().Add(time.Hour)}, []int{},
 		},
