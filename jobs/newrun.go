@@ -17,6 +17,7 @@ type NewRun struct {
 	Attempt     int               `json:"attempt"`
 	Trigger     Trigger           `json:"trigger"`
 	RequestedBy string            `json:"requested_by"`
+	PlannedBy   string            `json:"planned_by"` // the replica that makes the row; "" where a person does
 	Resource    string            `json:"resource"`
 	Overlap     OverlapRule       `json:"overlap"`
 	OnLost      OnLost            `json:"on_lost"`

@@ -7,15 +7,16 @@ const postgresNow = `clock_timestamp()`
 const InsertRunsPostgres = `
 INSERT INTO job_runs AS r (job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource,
 	overlap, on_lost, max_attempts, retry, earlier, once_per, limits,
-	follow, period, follows, only_on, params, notify, state, outcome, reason, detail, created_at, finished_at)
+	follow, period, follows, only_on, params, notify, planned_by, state, outcome, reason, detail, created_at, finished_at)
 SELECT job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource,
 	overlap, on_lost, max_attempts, retry, earlier, once_per, limits,
-	follow, period, follows, only_on, params, notify, state, outcome, reason, detail, clock_timestamp(),
+	follow, period, follows, only_on, params, notify, planned_by, state, outcome, reason, detail, clock_timestamp(),
 	CASE WHEN state = 'finished' THEN clock_timestamp() END
 FROM jsonb_to_recordset(?::jsonb) AS x (job text, occurrence text, attempt integer, trigger text, requested_by text,
 	scheduled_at timestamptz, due_at timestamptz, start_by timestamptz, resource text, overlap text, on_lost text,
 	max_attempts integer, retry jsonb, earlier text, once_per text, limits jsonb,
-	follow boolean, period text, follows jsonb, only_on jsonb, params jsonb, notify boolean, state text, outcome text, reason text, detail jsonb)
+	follow boolean, period text, follows jsonb, only_on jsonb, params jsonb, notify boolean,
+	planned_by text, state text, outcome text, reason text, detail jsonb)
 ORDER BY job COLLATE "C", occurrence COLLATE "C", attempt
 ON CONFLICT (job, occurrence, attempt) DO NOTHING
 RETURNING ` + RunColumns

@@ -7,12 +7,12 @@ const sqliteNow = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`
 const InsertRunsSQLite = `
 INSERT INTO job_runs AS r (job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource,
 	overlap, on_lost, max_attempts, retry, earlier, once_per, limits,
-	follow, period, follows, only_on, params, notify, state, outcome, reason, detail, created_at, finished_at)
+	follow, period, follows, only_on, params, notify, planned_by, state, outcome, reason, detail, created_at, finished_at)
 SELECT value->>'job', value->>'occurrence', value->>'attempt', value->>'trigger', value->>'requested_by',
 	value->>'scheduled_at', value->>'due_at', value->>'start_by', value->>'resource', value->>'overlap',
 	value->>'on_lost', value->>'max_attempts', value->'retry', value->>'earlier', value->>'once_per', value->'limits',
 	value->>'follow', value->>'period', value->'follows', value->'only_on',
-	value->'params', value->>'notify',
+	value->'params', value->>'notify', value->>'planned_by',
 	value->>'state', value->>'outcome', value->>'reason', value->'detail',
 	` + sqliteNow + `, CASE WHEN value->>'state' = 'finished' THEN ` + sqliteNow + ` END
 FROM json_each(?)

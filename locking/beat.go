@@ -160,6 +160,7 @@ func (k *Keeper) apply(b *beat, a answer) verdicts {
 		case err == nil:
 			l.record = a.results[i].Record
 			v.slacks = append(v.slacks, l.deadline-a.received)
+			l.renewed(l.deadline - a.received)
 			l.confirm(b.sent)
 			l.unknown = false
 			v.extended = append(v.extended, l)

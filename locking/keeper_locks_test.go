@@ -258,3 +258,19 @@ func TestKeeperRefusesBadDurations(t *testing.T) {
 		require.ErrorContains(t, err, sentence)
 	}
 }
+
+func TestRenewals(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		l := r.acquire("a", nil)
+		n, least := l.Renewals()
+		assert.Zero(t, n)
+		assert.Zero(t, least)
+		r.sleep(45 * time.Second)
+		n, least = l.Renewals()
+		assert.Equal(t, r.store.renewals(), n)
+		assert.Positive(t, n)
+		assert.Positive(t, least)
+		assert.Less(t, least, locking.DefaultTTL)
+	})
+}

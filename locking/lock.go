@@ -70,6 +70,8 @@ type Lock struct {
 	nextBeat time.Duration
 	fresh    bool // not renewed yet
 	unknown  bool // the last attempt's outcome is not known
+	renewals int
+	least    time.Duration // to the deadline when a renewal was confirmed
 
 	notify  sync.Mutex  // OnExtend one at a time
 	counted atomic.Bool // how long it was held was told
@@ -105,6 +107,22 @@ func (l *Lock) Record() Record {
 	l.keeper.mu.Lock()
 	defer l.keeper.mu.Unlock()
 	return l.record
+}
+
+// Renewals counts the confirmed ones. least is how near the deadline came: what was left of the lease when the latest of the
+// answers was there, zero when there was none.
+func (l *Lock) Renewals() (n int, least time.Duration) {
+	l.keeper.mu.Lock()
+	defer l.keeper.mu.Unlock()
+	return l.renewals, l.least
+}
+
+// renewed counts a renewal that was confirmed with slack left of the lease.
+func (l *Lock) renewed(slack time.Duration) {
+	if l.renewals == 0 || slack < l.least {
+		l.least = slack
+	}
+	l.renewals++
 }
 
 // Resource is the locked name.

@@ -49,6 +49,10 @@ func futureScenarios() map[string]asked {
 		"pending queue": {policyCase: policyCase{
 			jobs: one(overlapping(jobs.OverlapQueue)), work: takes(time.Hour), until: 2*time.Minute + 30*time.Second,
 		}, ask: about("job", "2000-01-01T00:02:00Z")},
+		"nobody plans": {policyCase: policyCase{jobs: alone(nil), steps: []step{leave(12*time.Minute, "a")}, until: 45 * time.Minute}},
+		"future queue is full": {policyCase: policyCase{
+			jobs: one(overlapping(jobs.OverlapQueue)), work: takes(time.Hour), until: 3*time.Minute + 30*time.Second,
+		}},
 		"pending paused": {policyCase: policyCase{
 			jobs:  alone(func(j *jobs.Job) { j.Jitter = 5 * time.Minute }),
 			steps: []step{pause(ten(10*time.Millisecond), PauseRequest{Jobs: []string{"job"}, By: "ann", Reason: "a migration"})}, until: 16 * time.Minute,
@@ -184,12 +188,13 @@ func TestParseAt(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-03-29T02:30:00+01:00": "2026-03-29T01:30:00Z", "2026-03-29 02:30": "2026-03-29T00:30:00Z", "2026-03-29 02:30:07": "2026-03-29T00:30:07Z",
 		"-2h": "2026-05-01T10:00:00Z", "2h ago": "2026-05-01T10:00:00Z", "1d12h ago": "2026-04-30T00:00:00Z", " 90m ago ": "2026-05-01T10:30:00Z",
+		"02:30": "2026-05-01T00:30:00Z", "14:00": "2026-05-01T12:00:00Z", "14:00:01": "2026-04-30T12:00:01Z", "23:59": "2026-04-30T21:59:00Z",
 	} {
 		q, err := ParseAt(text, zone, now)
 		require.NoError(t, err, text)
 		assert.True(t, at(want).Equal(q.At), "%s is %v", text, q.At)
 	}
-	for _, text := range []string{"", "ago", "-", "2h", "-2h ago", "yesterday", "02:30", "2026-03-29", "0001-01-01T00:00:00Z", "9999999w ago"} {
+	for _, text := range []string{"", "ago", "-", "2h", "-2h ago", "yesterday", "24:00", "2:30pm", "2026-03-29", "0001-01-01T00:00:00Z", "9999999w ago"} {
 		_, err := ParseAt(text, zone, now)
 		require.Error(t, err, text)
 	}

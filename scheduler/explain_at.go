@@ -14,11 +14,11 @@ import (
 type AtError struct{ Text string }
 
 func (e *AtError) Error() string {
-	return strconv.Quote(e.Text) + " is no instant; write 2026-03-29T02:30:00Z, \"2026-03-29 02:30\" in the job's zone, or \"2h ago\""
+	return strconv.Quote(e.Text) + " is no instant; write 2026-03-29T02:30:00Z, \"2026-03-29 02:30\" or 02:30 in the job's zone, or \"2h ago\""
 }
 
-// ParseAt reads an instant in RFC 3339, a date and a time of day in the zone, or a time back from now: "2h ago" or "-2h", with
-// units from s to w.
+// ParseAt reads an instant in RFC 3339, a date and a time of day in the zone, a time of day alone, which is the last time that it
+// was so late there, or a time back from now: "2h ago" or "-2h", with units from s to w.
 func ParseAt(text string, zone *time.Location, now time.Time) (q explain.Question, err error) {
 	text = strings.TrimSpace(text)
 	if at, err := time.Parse(time.RFC3339, text); err == nil && inRange(at) {
@@ -27,6 +27,11 @@ func ParseAt(text string, zone *time.Location, now time.Time) (q explain.Questio
 	for _, layout := range []string{"2006-01-02 15:04", time.DateTime, "2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if wall, err := time.Parse(layout, text); err == nil && inRange(wall) {
 			return localAt(zone, wall), nil
+		}
+	}
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		if clock, err := time.Parse(layout, text); err == nil {
+			return lastAt(zone, clock, now), nil
 		}
 	}
 	if d, ok := parseBack(text); ok {
@@ -53,6 +58,16 @@ func localAt(zone *time.Location, wall time.Time) explain.Question {
 		q.At = wall
 	}
 	return q
+}
+
+// lastAt is a time of day of today, or of yesterday where today's is still to come.
+func lastAt(zone *time.Location, clock, now time.Time) explain.Question {
+	here := now.In(zone)
+	day := time.Date(here.Year(), here.Month(), here.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, time.UTC)
+	if q := localAt(zone, day); !q.At.After(now) {
+		return q
+	}
+	return localAt(zone, day.AddDate(0, 0, -1))
 }
 
 // parseBack reads "2h ago", "-2h", "1d12h ago".

@@ -69,8 +69,11 @@ func (e *explaining) neighbours(ctx context.Context) (err error) {
 		case a.FinishedAt != nil:
 			until = *a.FinishedAt
 		}
-		if until.Sub(a.DueAt) < time.Second {
+		if until.Sub(a.DueAt) < explain.WaitWorthTelling {
 			continue
+		}
+		if err := e.gaps(ctx, a.DueAt, until); err != nil {
+			return err
 		}
 		beside, err := e.runs(ctx, explainBeside, e.f.Job, e.arg(a.DueAt.Add(-besideDays)), e.arg(until), e.arg(until), e.arg(a.DueAt))
 		if err != nil {
@@ -94,6 +97,9 @@ func (e *explaining) related(ctx context.Context) error {
 	}
 	if e.f.Newest != nil {
 		ids = append(ids, explain.Mentioned(e.f.Newest)...)
+	}
+	for i := range e.f.Waits {
+		ids = append(ids, explain.WaitedFor(e.f.Waits[i].Detail)...)
 	}
 	named, err := e.byIDs(ctx, ids)
 	for i := range named {

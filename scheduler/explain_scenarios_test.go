@@ -17,7 +17,7 @@ import (
 func scenarios() map[string]asked {
 	all := map[string]asked{}
 	for _, part := range []map[string]asked{
-		endScenarios(), reportedScenarios(), lostScenarios(), blockedScenarios(), plannedScenarios(), chainScenarios(), askedScenarios(), futureScenarios(), absentScenarios(),
+		endScenarios(), reportedScenarios(), lostScenarios(), blockedScenarios(), plannedScenarios(), chainScenarios(), askedScenarios(), futureScenarios(), absentScenarios(), waitedScenarios(),
 	} {
 		for name, c := range part {
 			if _, twice := all[name]; twice {

@@ -46,7 +46,7 @@ func Explain(ctx context.Context, db *DB, r ExplainRequest) (story *explain.Stor
 	}
 	err = db.RunInTx(ctx, readOnly(s.d), func(ctx context.Context, tx bun.Tx) error {
 		e.tx = tx
-		e.f = explain.Facts{Job: r.Job, Related: map[int64]jobs.Run{}, Used: map[string]int{}}
+		e.f = explain.Facts{Job: r.Job, Related: map[int64]jobs.Run{}, Kept: map[int64]explain.Kept{}, Used: map[string]int{}}
 		return e.read(ctx)
 	})
 	if err != nil {
@@ -67,6 +67,7 @@ func readOnly(d dialect.Name) *sql.TxOptions {
 type explainQueries struct {
 	byIDs string // a JSON array
 	audit string // from, a JSON array of ids
+	kept  string // a JSON array of ids
 }
 
 // What reads the same on both databases.
@@ -75,6 +76,8 @@ const (
 	explainAudit = `SELECT id, at, action, outcome, actor_type, actor_id, job, run_id, resource, owner, fencing_token, replica, reason,
 		detail
 FROM audit_log `
+
+	explainKept = `SELECT id, planned_by, renewals, least_left_ms FROM job_runs `
 
 	explainOccurrence = explainRuns + `WHERE r.job = ? AND r.occurrence = ? ORDER BY r.attempt DESC LIMIT 50`
 	explainUnfinished = explainRuns + `WHERE r.job = ? AND r.state <> 'finished' ORDER BY r.scheduled_at, r.id LIMIT 20`
@@ -113,7 +116,7 @@ func (e *explaining) read(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		e.occurrence, e.neighbours, e.related, e.streams, e.fleet, e.locks, e.plans, e.deeds,
+		e.occurrence, e.kept, e.waits, e.neighbours, e.related, e.streams, e.fleet, e.locks, e.plans, e.behind, e.deeds,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -22,8 +22,10 @@ type report struct {
 	output   jobs.Output
 	chunks   bool // there may be chunks of the output, which the output replaces
 	// again says that on_lost decides what follows: the run was lost or drained.
-	again bool
-	took  time.Duration // from the start to the death of the process tree; 0 when nothing was started
+	again     bool
+	renewals  *int          // of the lock; nil is not known
+	leastLeft *int64        // in milliseconds, to its deadline when a renewal was confirmed; nil when there was none
+	took      time.Duration // from the start to the death of the process tree; 0 when nothing was started
 }
 
 // finished is what became of a report.
@@ -41,6 +43,7 @@ func (s *store) finish(ctx context.Context, r *report) (done finished, err error
 		rows, err := s.end(ctx, tx, []ending{{
 			ID: r.run.ID, FromState: jobs.StateRunning, FencingToken: r.run.FencingToken, Outcome: r.outcome,
 			Reason: r.reason, Detail: detail(r.facts), ExitCode: r.exitCode, Signal: r.signal,
+			Renewals: r.renewals, LeastLeft: r.leastLeft,
 		}})
 		if err != nil {
 			return err

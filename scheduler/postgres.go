@@ -177,9 +177,9 @@ RETURNING ` + jobs.RunColumns,
 	endRuns: `
 UPDATE job_runs AS r
 SET state = 'finished', outcome = x.outcome, reason = x.reason, detail = x.detail, exit_code = x.exit_code,
-	signal = x.signal, finished_at = clock_timestamp()
+	signal = x.signal, renewals = x.renewals, least_left_ms = x.least_left_ms, finished_at = clock_timestamp()
 FROM jsonb_to_recordset(?::jsonb) AS x (id bigint, from_state text, fencing_token bigint, outcome text, reason text,
-	detail jsonb, exit_code integer, signal text)
+	detail jsonb, exit_code integer, signal text, renewals integer, least_left_ms bigint)
 WHERE r.id = x.id AND r.state = x.from_state AND (x.fencing_token = 0 OR r.fencing_token = x.fencing_token)
 RETURNING ` + jobs.RunColumns,
 

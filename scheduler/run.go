@@ -178,6 +178,7 @@ func (s *Scheduler) watch(proc Process, lock *locking.Lock, asks <-chan jobs.Run
 // write repeats until the ledger has the outcome (and with it released the lock), or has refused it, or the process must
 // leave.
 func (s *Scheduler) write(r *report, lock *locking.Lock) {
+	r.renewed(lock)
 	pause := 50 * time.Millisecond
 	for {
 		ctx, timed := s.step(s.active.writing, OpFinish)
@@ -198,6 +199,15 @@ func (s *Scheduler) write(r *report, lock *locking.Lock) {
 		case <-time.After(pause + rand.N(pause)):
 			pause = min(2*pause, slowFinish)
 		}
+	}
+}
+
+// renewed takes down how the lock was kept.
+func (r *report) renewed(lock *locking.Lock) {
+	n, least := lock.Renewals()
+	r.renewals = &n
+	if n > 0 {
+		r.leastLeft = new(least.Milliseconds())
 	}
 }
 

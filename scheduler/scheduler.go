@@ -103,6 +103,7 @@ type Scheduler struct {
 	longestKill time.Duration // of all jobs that were ever known
 	overdueAt   time.Duration // on the boot clock: when to look for overdue jobs again
 	lateAt      time.Duration // and for late runs
+	waitsAt     time.Duration // and at what due runs wait for
 }
 
 // New checks the options and returns a scheduler that is not running yet.
@@ -115,7 +116,7 @@ func New(o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	store.silence, store.nonce = o.TTL, o.Nonce
+	store.silence, store.nonce, store.replica = o.TTL, o.Nonce, o.Replica
 	s := &Scheduler{
 		o: o, store: store, clock: newClock(o.Boot, o.TTL),
 		who:     identity{Replica: o.Replica, Host: o.Host, PID: o.PID, Nonce: o.Nonce},
@@ -246,6 +247,11 @@ func (s *Scheduler) work(ctx context.Context) error {
 	}
 	if g.Notify {
 		if err := s.notifyDue(ctx); err != nil {
+			return err
+		}
+	}
+	if g.Due {
+		if err := s.noteWaits(ctx); err != nil {
 			return err
 		}
 	}

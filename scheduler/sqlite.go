@@ -160,7 +160,8 @@ WHERE job_runs.id = x.value->>'id' AND state = 'pending'
 	endRuns: `
 UPDATE job_runs
 SET state = 'finished', outcome = x.value->>'outcome', reason = x.value->>'reason', detail = x.value->'detail',
-	exit_code = x.value->>'exit_code', signal = x.value->>'signal', finished_at = ` + sqliteNow + `
+	exit_code = x.value->>'exit_code', signal = x.value->>'signal', renewals = x.value->>'renewals',
+	least_left_ms = x.value->>'least_left_ms', finished_at = ` + sqliteNow + `
 FROM json_each(?) AS x
 WHERE job_runs.id = x.value->>'id' AND state = x.value->>'from_state'
 	AND (x.value->>'fencing_token' = 0 OR fencing_token = x.value->>'fencing_token')

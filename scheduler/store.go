@@ -49,6 +49,7 @@ type store struct {
 
 	silence time.Duration // after which a replica that says nothing counts as gone
 	nonce   string        // of the process that this is; "" is none of the replicas
+	replica string        // its name
 }
 
 func openStore(db *bun.DB) (*store, error) {
@@ -131,6 +132,9 @@ func (s *store) look(ctx context.Context) (glance, error) {
 
 func (s *store) insertRuns(ctx context.Context, db bun.IDB, rows []jobs.NewRun) ([]jobs.Run, error) {
 	var inserted []jobs.Run
+	for i := range rows {
+		rows[i].PlannedBy = s.replica
+	}
 	for len(rows) > 0 {
 		n := min(len(rows), 1000)
 		doc, err := jobs.EncodeRuns(s.d, rows[:n])
@@ -157,6 +161,10 @@ type ending struct {
 	Detail       json.RawMessage `json:"detail"`
 	ExitCode     *int            `json:"exit_code"`
 	Signal       string          `json:"signal"`
+	// Renewals are those of the run's lock, and LeastLeft the least time in milliseconds that one left to spare; nil where
+	// whoever ends the run did not hold it.
+	Renewals  *int   `json:"renewals"`
+	LeastLeft *int64 `json:"least_left_ms"`
 }
 
 // end finishes runs; those that are no longer as the ending expects are left out of the result.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func (a *app) explainCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "an instant, \"2026-03-29 02:30\" in the job's zone, or \"2h ago\"")
+	cmd.Flags().StringVar(&at, "at", "", "an instant, \"2026-03-29 02:30\" or 02:30 in the job's zone, or \"2h ago\"")
 	addServer(cmd, &server)
 	addOutput(cmd, &format, output.Table, output.JSON, output.YAML)
 	return cmd
@@ -52,6 +53,13 @@ func findStory(ctx context.Context, c *api, word, at string) (story wire.Story, 
 		query.Set("at", at)
 	}
 	err = c.get(ctx, "/jobs/"+escaped(word)+"/explain", query, &story)
+	if p, ok := errors.AsType[*problemError](err); ok && at != "" {
+		for _, e := range p.Errors {
+			if e.Field == "at" { // it is the flag here
+				return story, usage("--at: %s", e.Message)
+			}
+		}
+	}
 	id, notNumber := strconv.ParseInt(word, 10, 64)
 	if notNumber != nil || id < 1 || !isProblem(err, "not_found") {
 		return story, err

@@ -46,7 +46,7 @@ func askPostgres(ctx context.Context, db bun.IDB) (*postgresFacts, error) {
 
 // tables are those that a daemon reads and writes.
 const tables = `["api_tokens", "distributed_locks", "job_pauses", "job_runs", "job_troubles", "lock_waiters", "outbox", "plan_positions", "replicas",
-	"resource_markers", "run_output_chunks", "run_outputs", "tag_counters"]`
+	"resource_markers", "run_output_chunks", "run_outputs", "run_waits", "tag_counters"]`
 
 func lackingPostgres(ctx context.Context, db bun.IDB) (missing []string, err error) {
 	if err := db.NewRaw(postgresLacking, tables).Scan(ctx, &missing); err != nil {

@@ -93,14 +93,34 @@ func (t *teller) aboutTheInstant() {
 	case current.At.Before(at):
 		t.verdict("%s has no run for %s yet: its schedule is planned up to %s, and nobody has planned since.",
 			j.Name, t.instant(at), stamp(current.At))
-		t.tellBlocks(t.fleet(j.OnlyOn))
-		t.step(time.Time{}, Future, nil, "When a replica plans again, catch_up: %s decides whether it still runs%s.",
-			j.CatchUp.Policy, window(j))
+		t.behind(j, current.At)
 	default:
 		t.noRow(at, j)
 	}
 	t.step(time.Time{}, Hint, nil, "The instant after it is %s.", t.instantOrNone(j.Schedule.Next(at)))
 	t.next("cronlatch runs list --job %s", quoted(j.Name))
+}
+
+// behind is for a schedule that nobody plans.
+func (t *teller) behind(j *jobs.Job, planned time.Time) {
+	const many = 100
+	switch instants, more := j.Schedule.Between(planned, t.f.Now, many); {
+	case more:
+		t.step(instants[0], Blocked, nil, "This is the first of more than %d instants that nobody has planned.", many)
+	case len(instants) > 1:
+		t.step(instants[0], Blocked, nil, "This is the first of %d instants that nobody has planned.", len(instants))
+	}
+	t.tellBlocks(t.fleet(j.OnlyOn))
+	t.step(time.Time{}, Future, nil, "When a replica plans again, catch_up: %s decides whether it still runs%s.",
+		j.CatchUp.Policy, window(j))
+	if !t.f.Question.At.IsZero() {
+		return
+	}
+	if n := t.f.Newest; n != nil {
+		t.step(n.CreatedAt, Hint, n, "Before that: %s", t.verdictOf(n))
+		t.next("cronlatch explain %d", n.ID)
+	}
+	t.aboutTheFuture()
 }
 
 func window(j *jobs.Job) string {

@@ -21,6 +21,7 @@ func (t *teller) attempt(r *jobs.Run) {
 	if r.State == jobs.StateRunning {
 		t.renewed(r)
 	}
+	t.keeping(r)
 	if r.State == jobs.StateHeld {
 		t.step(r.CreatedAt, Waiting, r, "It is held: it starts when a person retries it, and never by itself.")
 	}
@@ -40,8 +41,8 @@ func (t *teller) planned(r *jobs.Run) {
 	case jobs.TriggerSchedule:
 		text = t.plannedBySchedule(r)
 	case jobs.TriggerCatchUp:
-		text = fmt.Sprintf("It fell due at %s while nobody planned, and catch_up chose it: a replica planned it then.",
-			t.instant(r.ScheduledAt))
+		text = fmt.Sprintf("It fell due at %s while nobody planned, and catch_up chose it: %s planned it then.",
+			t.instant(r.ScheduledAt), t.planner(r))
 	case jobs.TriggerManual:
 		text = fmt.Sprintf("Asked for%s%s%s.", by(r.RequestedBy), params(r.Params), saying(t.auditReason(r, "run.trigger")))
 	case jobs.TriggerBackfill:
@@ -51,22 +52,25 @@ func (t *teller) planned(r *jobs.Run) {
 	case jobs.TriggerRecovery:
 		kind, text = Retried, fmt.Sprintf("Attempt %d follows, as on_lost: %s says.", r.Attempt, r.OnLost)
 	case jobs.TriggerAfter, jobs.TriggerOnSuccess, jobs.TriggerOnFailure, jobs.TriggerOnAbort:
-		text = fmt.Sprintf("Planned %s: %s.", afterWord(r.Trigger), t.follows(r))
+		text = fmt.Sprintf("%s planned it %s: %s.", upper(t.planner(r)), afterWord(r.Trigger), t.follows(r))
 	default:
 		text = fmt.Sprintf("Planned, with the trigger %s.", r.Trigger)
 	}
-	t.step(r.CreatedAt, kind, r, "%s", text)
+	t.step(r.CreatedAt, kind, r, "%s", text).Replica = t.f.Kept[r.ID].PlannedBy
 	t.heldBefore(r)
 }
 
 func (t *teller) plannedBySchedule(r *jobs.Run) string {
 	if from, until, n, ok := Summary(r); ok {
-		return fmt.Sprintf("A replica recorded the %d instants from %s until %s in one row.", n, t.instant(from), t.instant(until))
+		return fmt.Sprintf("%s recorded the %d instants from %s until %s in one row.", upper(t.planner(r)), n, t.instant(from), t.instant(until))
 	}
 	if r.State == jobs.StateFinished && r.StartedAt == nil && r.FinishedAt != nil && r.FinishedAt.Equal(r.CreatedAt) {
-		return fmt.Sprintf("A replica recorded the instant %s when it planned.", t.instant(r.ScheduledAt))
+		return fmt.Sprintf("%s recorded the instant %s when it planned.", upper(t.planner(r)), t.instant(r.ScheduledAt))
 	}
 	text := "Planned by its schedule for " + t.instant(r.ScheduledAt)
+	if who := t.f.Kept[r.ID].PlannedBy; who != "" {
+		text = fmt.Sprintf("Replica %s planned it, as its schedule says, for %s", who, t.instant(r.ScheduledAt))
+	}
 	if r.DueAt.After(r.ScheduledAt) {
 		text += ", due at " + stamp(r.DueAt) + " by jitter"
 	}
@@ -75,6 +79,16 @@ func (t *teller) plannedBySchedule(r *jobs.Run) string {
 	}
 	return text + "."
 }
+
+// planner is who made the row; rows from before the ledger had it have none.
+func (t *teller) planner(r *jobs.Run) string {
+	if who := t.f.Kept[r.ID].PlannedBy; who != "" {
+		return "replica " + who
+	}
+	return "a replica"
+}
+
+func upper(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
 func afterWord(k jobs.Trigger) string {
 	switch k {
@@ -134,42 +148,6 @@ func (t *teller) heldBefore(r *jobs.Run) {
 		if e.RunID == r.ID && e.Action == "run.retry" {
 			t.step(e.At, Retried, r, "It was held for a person, and %s let it go%s.", e.Actor, saying(e.Reason))
 		}
-	}
-}
-
-// waitWorthTelling: an idle replica looks once a second.
-const waitWorthTelling = 3 * time.Second
-
-// waited tells what is known of the time between due and start.
-func (t *teller) waited(r *jobs.Run) {
-	until := t.f.Now
-	switch {
-	case r.StartedAt != nil:
-		until = *r.StartedAt
-	case r.FinishedAt != nil:
-		until = *r.FinishedAt
-	}
-	due := r.DueAt
-	if r.CreatedAt.After(due) {
-		due = r.CreatedAt
-	}
-	if until.Sub(due) < waitWorthTelling || r.State == jobs.StateHeld {
-		return
-	}
-	if r.State != jobs.StatePending {
-		for i := range t.f.Pauses {
-			if p := &t.f.Pauses[i]; p.From.Before(until) && (p.Until.IsZero() || p.Until.After(due)) && r.Trigger != jobs.TriggerManual {
-				t.step(later(p.From, due), Blocked, r, "%s", sentence(t.pauseText(p, "was")))
-			}
-		}
-	}
-	for i := range t.f.Beside {
-		if b := &t.f.Beside[i]; b.ID != r.ID && b.StartedAt.Before(until) && (b.FinishedAt == nil || b.FinishedAt.After(due)) {
-			t.step(later(*b.StartedAt, due), Blocked, r, "Run %d of the job had not ended: %s.", b.ID, t.standing(b))
-		}
-	}
-	if r.StartedAt != nil {
-		t.step(due, Waiting, r, "It waited for %s from when it was due.", span(until.Sub(due)))
 	}
 }
 

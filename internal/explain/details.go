@@ -143,6 +143,13 @@ func (d *details) rest() []string {
 	return lines
 }
 
+// told is a text with what is left, of which nothing is left then.
+func (d *details) told(text string) string {
+	text = withRest(text, d)
+	d.m, d.inner = nil, nil
+	return text
+}
+
 func flat(lines []string, key string, value any) []string {
 	switch v := value.(type) {
 	case map[string]any:

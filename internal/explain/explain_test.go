@@ -119,7 +119,7 @@ func TestTheExamplesInTheHandbook(t *testing.T) {
 	_, section, found := strings.Cut(string(doc), "\n## Why did it not run?\n")
 	require.True(t, found)
 	flat := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	for _, name := range []string{"skipped-overlap", "absent-dst-gap"} {
+	for _, name := range []string{"skipped-overlap", "waited-for-a-lock-of-another-job", "absent-dst-gap"} {
 		text, err := os.ReadFile("testdata/" + name + ".txt")
 		require.NoError(t, err)
 		lines := strings.Split(string(text), "\n")

@@ -29,6 +29,10 @@ type Facts struct {
 	Upstream   []jobs.Run // what Run came after; else, of a job that comes after others, their newest runs
 	Downstream []jobs.Run
 
+	Waits []Wait         // of the attempts
+	Gaps  []Gap          // while Run waited
+	Kept  map[int64]Kept // of the attempts, by their ids
+
 	Pauses   []Pause // of the job or of all, from when the run or the instant was due until now
 	Locks    []Lock  // that live now, of the resources of unfinished runs and of the next instant
 	Replicas []Replica

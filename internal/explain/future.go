@@ -190,7 +190,7 @@ func (t *teller) aboutTheFuture() {
 		t.step(time.Time{}, Hint, nil, "The job is not defined here: when it runs next is not known.")
 	case !j.Enabled:
 		t.step(time.Time{}, Future, nil,
-			"The job is disabled (enabled: false): no run of it starts, and what falls due is recorded as skipped.").Reason = jobs.ReasonDisabled
+			"The job is disabled (enabled: false): no run of it starts, and what falls due is recorded as skipped, until the file says enabled: true.").Reason = jobs.ReasonDisabled
 	case len(j.After) > 0:
 		t.afterOthers(j)
 	case j.Schedule == nil:
@@ -289,17 +289,22 @@ func (t *teller) unplannedSchedule() {
 
 // overlapAhead says what unfinished runs do to the next instant.
 func (t *teller) overlapAhead(j *jobs.Job) {
+	ahead := []*jobs.Run{}
 	for i := range t.f.Unfinished {
-		u := &t.f.Unfinished[i]
-		if u.State == jobs.StatePending && u.Backfilled() {
-			continue
+		if u := &t.f.Unfinished[i]; u.State != jobs.StatePending || !u.Backfilled() {
+			ahead = append(ahead, u)
 		}
+	}
+	for _, u := range ahead {
 		what := ""
 		switch j.Overlap {
 		case jobs.OverlapSkip:
 			what = "if it has not ended by then, that instant is skipped (overlap: skip)"
 		case jobs.OverlapQueue:
 			what = "if it has not ended by then, that instant waits for it, and only one may wait (overlap: queue)"
+			if len(ahead) > 1 {
+				what = fmt.Sprintf("if %d runs have not ended by then, that instant is skipped, because only one may wait (overlap: queue)", len(ahead))
+			}
 		case jobs.OverlapReplace:
 			what = "if it has not ended by then, it is cancelled (overlap: replace)"
 			if u.State == jobs.StateHeld {
@@ -347,7 +352,8 @@ func (t *teller) typeForRun(r *jobs.Run) {
 		t.next("cronlatch logs %d%s", r.ID, follow)
 	}
 	last := &t.f.Attempts[len(t.f.Attempts)-1]
-	if last.State == jobs.StateHeld || last.State == jobs.StateFinished && last.Outcome != jobs.OutcomeSucceeded && summary(last) == "" {
+	disabled := t.f.Definition != nil && !t.f.Definition.Enabled // a retry would be refused
+	if !disabled && (last.State == jobs.StateHeld || last.State == jobs.StateFinished && last.Outcome != jobs.OutcomeSucceeded && summary(last) == "") {
 		t.next("cronlatch runs retry %d", last.ID)
 	}
 	if r.State == jobs.StateRunning {

@@ -21,7 +21,7 @@ func (t *teller) verdictOf(r *jobs.Run) string {
 	case jobs.StatePending:
 		return t.pendingVerdict(r)
 	case jobs.StateRunning:
-		text := fmt.Sprintf("%s runs on replica %s since %s", t.title(r), r.Replica, stamp(*r.StartedAt))
+		text := fmt.Sprintf("%s runs on replica %s since %s", t.title(r), r.Replica, stamp(*r.StartedAt)) + t.delay(r)
 		if r.CancelReason != "" {
 			text += ", and was asked to end"
 		}
@@ -37,7 +37,7 @@ func (t *teller) verdictOf(r *jobs.Run) string {
 	if many := summary(r); many != "" {
 		return fmt.Sprintf("Run %d of %s stands for %s, which did not run and are %s%s.", r.ID, r.Job, many, r.Outcome, why)
 	}
-	return t.title(r) + t.endVerdict(r) + why + "."
+	return t.title(r) + t.endVerdict(r) + t.delay(r) + why + "."
 }
 
 // endVerdict is what has become of a finished run.

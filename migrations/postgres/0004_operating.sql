@@ -58,3 +58,22 @@ ALTER TABLE replicas
     ADD COLUMN drain_reason   text NOT NULL DEFAULT '';
 -- Each replica asks for its own at every look; next to nobody has one.
 CREATE INDEX replicas_drain ON replicas (boot_nonce) WHERE drain_asked_at IS NOT NULL;
+
+ALTER TABLE job_runs
+    -- The replica that made the row; empty where a person did, and of rows from before.
+    ADD COLUMN planned_by text NOT NULL DEFAULT '',
+    -- How often the lock was renewed while the run held it, and the least time that was left when the answer came; written with
+    -- the outcome, and null where nobody who held the lock wrote one.
+    ADD COLUMN renewals integer,
+    ADD COLUMN least_left_ms bigint;
+
+-- What a run that was due has waited for: a row for each cause and each holder, by the first replica that saw it.
+CREATE TABLE run_waits (
+    run_id  bigint NOT NULL REFERENCES job_runs (id) ON DELETE CASCADE,
+    cause   text COLLATE "C" NOT NULL, -- a reason code
+    holder  text COLLATE "C" NOT NULL, -- the token of a lock, the tag of a limit, the id of a run; else empty
+    seen_at timestamptz NOT NULL,
+    seen_by text NOT NULL,
+    detail  jsonb NOT NULL DEFAULT '{}',
+    PRIMARY KEY (run_id, cause, holder)
+);

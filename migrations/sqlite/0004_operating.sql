@@ -56,3 +56,21 @@ ALTER TABLE replicas ADD COLUMN drain_asked_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE replicas ADD COLUMN drain_reason TEXT NOT NULL DEFAULT '';
 -- Each replica asks for its own at every look; next to nobody has one.
 CREATE INDEX replicas_drain ON replicas (boot_nonce) WHERE drain_asked_at IS NOT NULL;
+
+-- The replica that made the row; empty where a person did, and of rows from before.
+ALTER TABLE job_runs ADD COLUMN planned_by TEXT NOT NULL DEFAULT '';
+-- How often the lock was renewed while the run held it, and the least time that was left when the answer came; written with
+-- the outcome, and null where nobody who held the lock wrote one.
+ALTER TABLE job_runs ADD COLUMN renewals INTEGER;
+ALTER TABLE job_runs ADD COLUMN least_left_ms INTEGER;
+
+-- What a run that was due has waited for: a row for each cause and each holder, by the first replica that saw it.
+CREATE TABLE run_waits (
+    run_id  INTEGER NOT NULL REFERENCES job_runs (id) ON DELETE CASCADE,
+    cause   TEXT NOT NULL, -- a reason code
+    holder  TEXT NOT NULL, -- the token of a lock, the tag of a limit, the id of a run; else empty
+    seen_at INTEGER NOT NULL,
+    seen_by TEXT NOT NULL,
+    detail  TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(detail)),
+    PRIMARY KEY (run_id, cause, holder)
+) STRICT, WITHOUT ROWID;
