@@ -101,7 +101,7 @@ func reportedScenarios() map[string]asked {
 func lostScenarios() map[string]asked {
 	story := func(o jobs.OnLost) policyCase {
 		return policyCase{
-			jobs: alone(lost(o)), work: takes(time.Minute), until: 15 * time.Minute,
+			jobs: alone(lost(o)), work: takes(57 * time.Second), until: 15 * time.Minute,
 			steps: []step{join(ten(1500*time.Millisecond), "b"), crash(ten(2500*time.Millisecond), "a")},
 		}
 	}
@@ -146,7 +146,7 @@ func blockedScenarios() map[string]asked {
 			jobs: one(short(overlapping(jobs.OverlapQueue))), work: takes(250 * time.Second), until: 3*time.Minute + 50*time.Second,
 		}, ask: run(jobs.ReasonOverlap)},
 		"succeeded after a wait": {policyCase: policyCase{
-			jobs: one(overlapping(jobs.OverlapQueue)), work: takes(80 * time.Second), until: 3*time.Minute + 50*time.Second,
+			jobs: one(overlapping(jobs.OverlapQueue)), work: takes(83 * time.Second), until: 3*time.Minute + 50*time.Second,
 		}, ask: about("job", "2000-01-01T00:02:00Z")},
 		"cancelled replaced": {policyCase: policyCase{
 			jobs: one(replacing(7 * time.Second)), work: takes(90 * time.Second), until: 3*time.Minute + 30*time.Second,

@@ -28,15 +28,13 @@ func holding(at, ttl time.Duration, resource, metadata string) step {
 	}}
 }
 
-// waitedScenarios are of runs that started late: what was in the way is gone when somebody asks.
+// waitedScenarios are of runs that started late: what was in the way is gone when somebody asks. They end between two renewals
+// of their locks, which come each ten seconds, so that these are counted alike each time.
 func waitedScenarios() map[string]asked {
-	locks := func(resource string) func(*jobs.Job) {
-		return func(j *jobs.Job) {
-			tmpl, err := jobs.ParseTemplate(resource, jobs.TemplateOptions{})
-			if err != nil {
-				panic(err)
-			}
-			j.Resource = tmpl
+	shared := func(j *jobs.Job) {
+		var err error
+		if j.Resource, err = jobs.ParseTemplate("db/orders", jobs.TemplateOptions{}); err != nil {
+			panic(err)
 		}
 	}
 	limited := func(j *jobs.Job) { j.Limits = map[string]int{"db": 1} }
@@ -54,10 +52,10 @@ func waitedScenarios() map[string]asked {
 	}
 	return map[string]asked{
 		"waited for a lock of another job": {policyCase: policyCase{
-			jobs: playing(tenth("x", locks("db/orders")), tenth("y", locks("db/orders"))), work: takes(40 * time.Second), until: 12 * time.Minute,
+			jobs: playing(tenth("x", shared), tenth("y", shared)), work: takes(37 * time.Second), until: 12 * time.Minute,
 		}, ask: y},
 		"waited for a lock of another job that goes on": {policyCase: policyCase{
-			jobs: playing(tenth("x", locks("db/orders")), tenth("y", locks("db/orders"))), work: takes(40 * time.Second), until: ten(20 * time.Second),
+			jobs: playing(tenth("x", shared), tenth("y", shared)), work: takes(37 * time.Second), until: ten(20 * time.Second),
 		}, ask: y},
 		"waited for a lock of a client": {policyCase: policyCase{
 			jobs:  alone(nil),
@@ -65,10 +63,10 @@ func waitedScenarios() map[string]asked {
 			until: 12 * time.Minute,
 		}},
 		"waited for a limit": {policyCase: policyCase{
-			jobs: playing(tenth("x", limited), tenth("y", limited)), work: takes(40 * time.Second), until: 12 * time.Minute,
+			jobs: playing(tenth("x", limited), tenth("y", limited)), work: takes(37 * time.Second), until: 12 * time.Minute,
 		}, ask: y},
 		"waited for a slot": {policyCase: policyCase{
-			jobs: playing(tenth("x", nil), tenth("y", nil)), capacity: 1, work: takes(40 * time.Second), until: 12 * time.Minute,
+			jobs: playing(tenth("x", nil), tenth("y", nil)), capacity: 1, work: takes(37 * time.Second), until: 12 * time.Minute,
 		}, ask: y},
 		"waited for the end of a pause": {policyCase: policyCase{
 			jobs:  alone(func(j *jobs.Job) { j.Jitter = 5 * time.Minute }),
@@ -81,12 +79,15 @@ func waitedScenarios() map[string]asked {
 			steps:  []step{join(12*time.Minute, "b")}, until: 13 * time.Minute,
 		}},
 		"waited twice": {policyCase: policyCase{
-			jobs: playing(tenth("x", limited), tenth("y", limited)), work: takes(40 * time.Second),
+			jobs: playing(tenth("x", limited), tenth("y", limited)), work: takes(37 * time.Second),
 			steps: []step{holding(ten(20*time.Second), 50*time.Second, "y", `{"replica": "somewhere"}`)}, until: 13 * time.Minute,
 		}, ask: y},
 		"waited for anybody": {policyCase: policyCase{
 			jobs: alone(retried(jobs.Retry{Attempts: 2, Delay: 2 * time.Minute})), work: exits(1, 0),
 			steps: []step{leave(ten(30*time.Second), "a"), join(18*time.Minute, "b")}, until: 19 * time.Minute,
+		}},
+		"running and its lock has expired": {policyCase: policyCase{
+			jobs: alone(lost(jobs.OnLostHold)), work: takes(time.Hour), steps: []step{crash(ten(2500*time.Millisecond), "a")}, until: ten(50 * time.Second),
 		}},
 		"waited for a person": {policyCase: heldByAPerson, ask: about("job", "2000-01-01T00:02:00Z")},
 	}
@@ -214,7 +215,7 @@ func TestWhatALateRunWaitedForIsTold(t *testing.T) {
 		assert.Contains(b.t, story.Verdict, "for the lock of db/orders")
 		told := storyText(story)
 		for _, text := range []string{
-			"Replica p planned it, as its schedule says", "The lock of db/orders was held by replica a (host h, pid 1) for run 1 of first since ",
+			", by replica p.", "The lock of db/orders was held by replica a (host h, pid 1) for run 1 of first since ",
 			"; that run ended at ", "It waited for ", "Replica a renewed the lock 3 times, each with at least 12s to spare.", "next: cronlatch explain 1\n",
 		} {
 			assert.Contains(b.t, told, text)

@@ -32,11 +32,11 @@ const (
 
 // noteWaits takes down what due runs wait for.
 func (s *Scheduler) noteWaits(ctx context.Context) error {
-	if now := s.o.Boot(); s.waitsAt <= now {
-		s.waitsAt = now + waitsEvery
-	} else {
+	now := s.o.Boot()
+	if s.waitsAt > now {
 		return nil
 	}
+	s.waitsAt = now + waitsEvery
 	ctx, done := s.step(ctx, OpSettle)
 	defer done()
 	return s.store.noteWaits(ctx, &lookout{

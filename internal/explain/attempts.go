@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func (t *teller) plannedBySchedule(r *jobs.Run) string {
 	}
 	text := "Planned by its schedule for " + t.instant(r.ScheduledAt)
 	if who := t.f.Kept[r.ID].PlannedBy; who != "" {
-		text = fmt.Sprintf("Replica %s planned it, as its schedule says, for %s", who, t.instant(r.ScheduledAt))
+		text += ", by replica " + who
 	}
 	if r.DueAt.After(r.ScheduledAt) {
 		text += ", due at " + stamp(r.DueAt) + " by jitter"
@@ -204,13 +205,26 @@ func withRest(text string, d *details) string {
 
 // renewed tells of the lock of a running run.
 func (t *teller) renewed(r *jobs.Run) {
-	l := t.lockOf(r.Resource)
-	if l == nil || l.Token != r.FencingToken {
-		t.step(time.Time{}, Lost, r, "Its lock has expired: the next replica that looks records the run as lost.").Token = r.FencingToken
+	if t.expired(r) {
+		t.step(time.Time{}, Lost, r, "Its lock has expired: the next replica that looks records the run as lost, and on_lost: %s decides what follows.",
+			r.OnLost).Token = r.FencingToken
+		if len(t.f.Replicas) == 0 {
+			t.tellBlocks(t.fleet(nil))
+		}
 		return
 	}
+	l := t.lockOf(r.Resource)
 	s := t.step(l.Renewed, Renewed, r, "Replica %s last renewed the lock, which is its until %s.", r.Replica, stamp(l.Until))
 	s.Replica, s.Token = r.Replica, r.FencingToken
+}
+
+// expired says that a running run has no lock any more. Of other runs than those that are told of, nobody has looked.
+func (t *teller) expired(r *jobs.Run) bool {
+	if r.State != jobs.StateRunning || !slices.ContainsFunc(t.f.Attempts, func(a jobs.Run) bool { return a.ID == r.ID }) {
+		return false
+	}
+	l := t.lockOf(r.Resource)
+	return l == nil || l.Token != r.FencingToken
 }
 
 func (t *teller) lockOf(resource string) *Lock {

@@ -291,7 +291,7 @@ func (t *teller) unplannedSchedule() {
 func (t *teller) overlapAhead(j *jobs.Job) {
 	ahead := []*jobs.Run{}
 	for i := range t.f.Unfinished {
-		if u := &t.f.Unfinished[i]; u.State != jobs.StatePending || !u.Backfilled() {
+		if u := &t.f.Unfinished[i]; (u.State != jobs.StatePending || !u.Backfilled()) && !t.expired(u) {
 			ahead = append(ahead, u)
 		}
 	}
@@ -346,7 +346,7 @@ func (t *teller) afterOthers(j *jobs.Job) {
 func (t *teller) typeForRun(r *jobs.Run) {
 	if r.StartedAt != nil {
 		follow := ""
-		if r.State == jobs.StateRunning {
+		if r.State == jobs.StateRunning && !t.expired(r) {
 			follow = " -f"
 		}
 		t.next("cronlatch logs %d%s", r.ID, follow)
@@ -356,7 +356,7 @@ func (t *teller) typeForRun(r *jobs.Run) {
 	if !disabled && (last.State == jobs.StateHeld || last.State == jobs.StateFinished && last.Outcome != jobs.OutcomeSucceeded && summary(last) == "") {
 		t.next("cronlatch runs retry %d", last.ID)
 	}
-	if r.State == jobs.StateRunning {
+	if r.State == jobs.StateRunning && !t.expired(r) {
 		t.next("cronlatch runs cancel %d", r.ID)
 	}
 	d := read(r.Detail)

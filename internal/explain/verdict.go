@@ -21,11 +21,7 @@ func (t *teller) verdictOf(r *jobs.Run) string {
 	case jobs.StatePending:
 		return t.pendingVerdict(r)
 	case jobs.StateRunning:
-		text := fmt.Sprintf("%s runs on replica %s since %s", t.title(r), r.Replica, stamp(*r.StartedAt)) + t.delay(r)
-		if r.CancelReason != "" {
-			text += ", and was asked to end"
-		}
-		return text + "."
+		return t.runningVerdict(r)
 	case jobs.StateHeld:
 		return t.title(r) + " waits for a person: the attempt before it was lost, and on_lost is hold."
 	case jobs.StateFinished:
@@ -38,6 +34,18 @@ func (t *teller) verdictOf(r *jobs.Run) string {
 		return fmt.Sprintf("Run %d of %s stands for %s, which did not run and are %s%s.", r.ID, r.Job, many, r.Outcome, why)
 	}
 	return t.title(r) + t.endVerdict(r) + t.delay(r) + why + "."
+}
+
+func (t *teller) runningVerdict(r *jobs.Run) string {
+	text := fmt.Sprintf("%s runs on replica %s since %s", t.title(r), r.Replica, stamp(*r.StartedAt)) + t.delay(r)
+	switch {
+	case t.expired(r):
+		return fmt.Sprintf("%s was started on replica %s at %s, and no outcome has come: its lock has expired, and the next replica that"+
+			" looks records it as lost.", t.title(r), r.Replica, stamp(*r.StartedAt))
+	case r.CancelReason != "":
+		text += ", and was asked to end"
+	}
+	return text + "."
 }
 
 // endVerdict is what has become of a finished run.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,7 +146,7 @@ func (t *teller) toldAnyway(r *jobs.Run, w *Wait) bool {
 	switch {
 	case r.State == jobs.StatePending && w.Cause == jobs.ReasonLockHeld:
 		l := t.lockOf(r.Resource)
-		return l != nil && fmt.Sprint(l.Token) == w.Holder
+		return l != nil && strconv.FormatInt(l.Token, 10) == w.Holder
 	case r.State == jobs.StatePending:
 		return slices.ContainsFunc(t.blocks(r), func(b block) bool { return b.reason == w.Cause })
 	case r.StartedAt != nil || r.Reason != w.Cause:
