@@ -47,6 +47,29 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
+// BenchmarkNoteWaits: a look at what 10,000 due runs wait for, of which the next ones have been taken down already. A replica
+// does that once a second at most, and only when it has left something.
+func BenchmarkNoteWaits(b *testing.B) {
+	for name, database := range map[string]func(testing.TB) *database.DB{"postgres": dbtest.Postgres, "sqlite": dbtest.SQLite} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, database(b))
+			rows := make([]jobs.NewRun, burst)
+			at := s.clock().Add(-time.Minute).Truncate(time.Second)
+			for i := range rows {
+				rows[i] = named(fmt.Sprintf("job-%05d", i), nil)(b).ScheduledRun(at)
+			}
+			s.put(rows...)
+			look := func() {
+				require.NoError(b, s.noteWaits(b.Context(), &lookout{replica: "a", runnable: func(string) bool { return true }, capacity: 16}))
+			}
+			look()
+			for b.Loop() {
+				look()
+			}
+		})
+	}
+}
+
 // clear ends the claimed runs and their locks in a few statements; it is not measured.
 func (b *bench) clear(all []claimed) {
 	for part := range slices.Chunk(all, 1000) {
