@@ -25,6 +25,9 @@ const (
 	jobIndex   = "index:search"
 )
 
+// indexShards is how many shards the command of jobIndex goes through.
+const indexShards = 12
+
 // configText is the demo's configuration. Its commands need nothing but sh.
 const configText = `# The configuration of a demo. Play with it: a change is picked up at once.
 version: 1
@@ -63,6 +66,7 @@ jobs:
     schedule: "* * * * *"
     run: echo "fetched $(date +%S) orders"; sleep 1
     timeout: 2m
+    history: {keep_for: 2d}
   ` + jobCleanup + `:
     description: Remove old temporary files
     tags: [ops]
@@ -83,6 +87,7 @@ jobs:
     tags: [shop]
     schedule: "@every 1m"
     overlap: queue
+    history: {keep_for: 2d}
     run: |
       echo "token $CRONLATCH_FENCING_TOKEN, attempt $CRONLATCH_ATTEMPT"
       i=0

@@ -34,6 +34,7 @@ func newHistory(c *configs.Config, seed uint64, now time.Time) (*history, error)
 		tell func(j *jobs.Job, at []time.Time)
 	}{
 		{jobBackup, h.backups}, {jobReport, h.plain}, {jobSync, h.syncs}, {jobCleanup, h.cleanups}, {jobPartner, h.partners},
+		{jobIndex, h.indexes},
 	} {
 		at, err := instants(c, s.job, now)
 		if err != nil {
@@ -48,14 +49,18 @@ func newHistory(c *configs.Config, seed uint64, now time.Time) (*history, error)
 	return h, h.number()
 }
 
-// instants are those of a job's schedule in the history.
+// instants are those of a job's schedule in the history, as far back as the job's runs are kept.
 func instants(c *configs.Config, name string, now time.Time) ([]time.Time, error) {
 	job, err := c.Job(name)
 	if err != nil {
 		return nil, fmt.Errorf("the demo's configuration: %w", err)
 	}
+	length := historyLength
+	if kept := job.History.KeepFor; kept != 0 {
+		length = min(length, kept)
+	}
 	const most = 100_000
-	at, _ := job.Schedule.Between(now.Add(-historyLength), now, most)
+	at, _ := job.Schedule.Between(now.Add(-length), now, most)
 	return at, nil
 }
 

@@ -72,7 +72,7 @@ func TestHistoryHasTheInstantsOfTheSchedules(t *testing.T) {
 			had[e.Job] = append(had[e.Job], e.Occurrence)
 		}
 	}
-	for _, name := range []string{jobBackup, jobReport, jobSync, jobCleanup, jobPartner} {
+	for _, name := range []string{jobBackup, jobReport, jobSync, jobCleanup, jobPartner, jobIndex} {
 		at, err := instants(h.config, name, now)
 		require.NoError(t, err)
 		want := make([]string, len(at))
@@ -121,8 +121,8 @@ func TestSeed(t *testing.T) {
 	require.NoError(t, db.Main.NewRaw(`SELECT last FROM fencing_tokens`).Scan(t.Context(), &last))
 	require.NoError(t, db.Main.NewRaw(`SELECT max(fencing_token) FROM distributed_locks`).Scan(t.Context(), &most))
 	assert.Equal(t, last, most)
-	first, err := ledger.List(t.Context(), jobs.RunFilter{Job: jobIndex, Limit: 10})
+	waiting, err := ledger.List(t.Context(), jobs.RunFilter{State: jobs.StatePending, Limit: 10})
 	require.NoError(t, err)
-	require.Len(t, first, 1)
-	assert.Equal(t, jobs.StatePending, first[0].State)
+	require.Len(t, waiting, 1)
+	assert.Equal(t, jobIndex, waiting[0].Job)
 }

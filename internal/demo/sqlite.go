@@ -4,20 +4,22 @@ package demo
 const (
 	sqliteClock = `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now`
 
+	// json_each makes the text of a row again each time that the row is asked for something, and this asks 33 times.
 	sqliteSeedRuns = `
+WITH given AS MATERIALIZED (SELECT jsonb(value) AS v FROM json_each(?))
 INSERT INTO job_runs (id, job, occurrence, attempt, trigger, requested_by, scheduled_at, due_at, start_by, resource,
 	overlap, on_lost, max_attempts, retry, earlier, once_per, limits, follow, period, follows, only_on, params, notify,
 	state, outcome, reason, detail, replica, owner, fencing_token, created_at, started_at, finished_at, exit_code,
 	cancel_reason, cancel_detail)
-SELECT value->>'id', value->>'$.new.job', value->>'$.new.occurrence', value->>'$.new.attempt', value->>'$.new.trigger',
-	value->>'$.new.requested_by', value->>'$.new.scheduled_at', value->>'$.new.due_at', value->>'$.new.start_by',
-	value->>'$.new.resource', value->>'$.new.overlap', value->>'$.new.on_lost', value->>'$.new.max_attempts',
-	value->'$.new.retry', value->>'$.new.earlier', value->>'$.new.once_per', value->'$.new.limits', value->>'$.new.follow',
-	value->>'$.new.period', value->'$.new.follows', value->'$.new.only_on', value->'$.new.params', value->>'$.new.notify',
-	value->>'$.new.state', value->>'$.new.outcome', value->>'$.new.reason', value->'$.new.detail',
-	value->>'replica', value->>'owner', value->>'token', value->>'created', value->>'started', value->>'finished',
-	value->>'exit_code', value->>'cancel_reason', value->'cancel_detail'
-FROM json_each(?)`
+SELECT v->>'id', v->>'$.new.job', v->>'$.new.occurrence', v->>'$.new.attempt', v->>'$.new.trigger',
+	v->>'$.new.requested_by', v->>'$.new.scheduled_at', v->>'$.new.due_at', v->>'$.new.start_by',
+	v->>'$.new.resource', v->>'$.new.overlap', v->>'$.new.on_lost', v->>'$.new.max_attempts',
+	v->'$.new.retry', v->>'$.new.earlier', v->>'$.new.once_per', v->'$.new.limits', v->>'$.new.follow',
+	v->>'$.new.period', v->'$.new.follows', v->'$.new.only_on', v->'$.new.params', v->>'$.new.notify',
+	v->>'$.new.state', v->>'$.new.outcome', v->>'$.new.reason', v->'$.new.detail',
+	v->>'replica', v->>'owner', v->>'token', v->>'created', v->>'started', v->>'finished',
+	v->>'exit_code', v->>'cancel_reason', v->'cancel_detail'
+FROM given`
 
 	sqliteSeedOutputs = `
 INSERT INTO run_outputs (run_id, head, tail, total_bytes)
@@ -29,10 +31,6 @@ SELECT value->>'resource', value->>'owner', value->>'token', value->>'at', value
 FROM json_each(?)`
 
 	sqliteSeedTokens = `UPDATE fencing_tokens SET last = (SELECT max(fencing_token) FROM job_runs) WHERE id = 1`
-
-	sqliteSeedPositions = `
-INSERT INTO plan_positions (job, schedule_hash, position)
-SELECT value->>'job', value->>'hash', value->>'position' FROM json_each(?)`
 
 	sqliteSeedReplicas = `
 INSERT INTO replicas (name, boot_nonce, host, pid, version, definitions_hash, capacity, joined_at, seen_at, left_at)

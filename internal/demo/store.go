@@ -60,7 +60,8 @@ func (o *Options) seed(ctx context.Context, path string) (err error) {
 	return tx.Commit() //nolint:wrapcheck // wrapped by the caller
 }
 
-// insert writes all tables.
+// insert writes all tables but the plan positions: the first replica begins each schedule when it is there, so that what falls
+// due while it starts is not something that everybody has missed.
 func (h *history) insert(ctx context.Context, tx bun.IDB, version string) error {
 	for from := 0; from < len(h.entries); from += seedBatch {
 		if err := h.insertRuns(ctx, tx, h.entries[from:min(from+seedBatch, len(h.entries))]); err != nil {
@@ -75,7 +76,6 @@ func (h *history) insert(ctx context.Context, tx bun.IDB, version string) error 
 		{"outputs", sqliteSeedOutputs, h.outputs()},
 		{"locks", sqliteSeedLocks, h.locks()},
 		{"tokens", sqliteSeedTokens, ""},
-		{"positions", sqliteSeedPositions, h.positions()},
 		{"lifetimes", sqliteSeedReplicas, h.replicas(version)},
 		{"the audit", sqliteSeedAudit, h.audit()},
 		{"the pause", sqliteSeedPause, encode(map[string]any{
@@ -171,16 +171,6 @@ func (h *history) locks() string {
 		rows = append(rows, map[string]any{
 			"resource": resource, "owner": e.owner(), "token": e.token, "at": e.started.UnixMilli(), "released": e.finished.UnixMilli(),
 		})
-	}
-	return encode(rows)
-}
-
-func (h *history) positions() string {
-	rows := []map[string]any{}
-	for _, j := range h.config.Jobs {
-		if j.Schedule != nil {
-			rows = append(rows, map[string]any{"job": j.Name, "hash": j.Schedule.Hash(), "position": h.now.UnixMilli()})
-		}
 	}
 	return encode(rows)
 }

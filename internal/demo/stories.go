@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronlatch/cronlatch/internal/audit"
@@ -87,7 +88,7 @@ func (h *history) syncs(j *jobs.Job, at []time.Time) {
 			h.skipped(j, t, busy)
 			continue
 		}
-		took := h.between(900*time.Millisecond, 4*time.Second)
+		took := h.between(1050*time.Millisecond, 4*time.Second)
 		calm := i > 0 && i+3 < len(rest) && !h.outage.meets(around(t)) && !h.crash.meets(around(t))
 		slow, stuck := calm && h.oneIn(3000), calm && h.oneIn(12_000) || i == len(rest)/3
 		switch {
@@ -97,6 +98,7 @@ func (h *history) syncs(j *jobs.Job, at []time.Time) {
 			took = h.between(64*time.Second, 95*time.Second)
 		}
 		e := h.usual(j.ScheduledRun(t), took)
+		e.output = fmt.Sprintf("fetched %02d orders\n", e.started.Second())
 		if stuck {
 			e.exitCode = nil
 			e.end(jobs.OutcomeTimedOut, jobs.ReasonTimeout, e.finished)
@@ -110,10 +112,40 @@ func (h *history) syncs(j *jobs.Job, at []time.Time) {
 func around(t time.Time) span { return span{t.Add(-5 * time.Minute), t.Add(5 * time.Minute)} }
 
 func (h *history) skipped(j *jobs.Job, at time.Time, because *entry) {
-	created := at.Add(h.between(2*time.Millisecond, 40*time.Millisecond)).Truncate(time.Millisecond)
+	created := h.atMost(at.Add(h.between(2*time.Millisecond, 40*time.Millisecond)))
 	e := &entry{NewRun: j.ScheduledRun(at), created: created, blockedBy: because}
-	e.end(jobs.OutcomeSkipped, jobs.ReasonOverlap, created.Add(30*time.Millisecond))
+	e.end(jobs.OutcomeSkipped, jobs.ReasonOverlap, h.atMost(created.Add(30*time.Millisecond)))
 	h.entries = append(h.entries, e)
+}
+
+// indexes take a little longer than it is to the next instant: each waits for the one before it, a little longer every time,
+// until a second one would wait and is skipped.
+func (h *history) indexes(j *jobs.Job, at []time.Time) {
+	var last *entry
+	for _, t := range at {
+		if last != nil && last.started.After(t) {
+			h.skipped(j, t, last)
+			continue
+		}
+		took := h.between(60_100*time.Millisecond, 60_400*time.Millisecond)
+		e := h.usual(j.ScheduledRun(t), took)
+		if last != nil && !e.started.After(last.finished) {
+			e.started = h.atMost(last.finished.Add(h.between(5*time.Millisecond, 300*time.Millisecond)))
+			e.exit(0, h.atMost(e.started.Add(took)))
+			e.by = h.anybody(span{e.started, e.finished})
+		}
+		last = e
+	}
+}
+
+// indexOutput is what the job's command prints.
+func indexOutput(token int64, attempt int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "token %d, attempt %d\n", token, attempt)
+	for i := range indexShards {
+		fmt.Fprintf(&b, "shard %d of %d\n", i+1, indexShards)
+	}
+	return b.String()
 }
 
 // cleanups were paused for a day.
@@ -121,7 +153,7 @@ func (h *history) cleanups(j *jobs.Job, at []time.Time) {
 	const why = "the new file server is being filled"
 	for _, t := range h.outages(j, at) {
 		if !h.pause.has(t) {
-			h.usual(j.ScheduledRun(t), h.between(2*time.Second, 20*time.Second))
+			h.usual(j.ScheduledRun(t), h.between(10*time.Millisecond, 300*time.Millisecond)).output = "nothing is older than a day\n"
 			continue
 		}
 		e := &entry{NewRun: j.EndedRun(t, jobs.OutcomeMissed, jobs.ReasonPaused, nil), created: t, finished: t}
