@@ -66,7 +66,7 @@ func (e *entry) run() *jobs.Run {
 // settle fills in what needs the ids of other rows.
 func (e *entry) settle() error {
 	if e.Job == jobIndex && e.ran() {
-		e.output = indexOutput(e.token, e.Attempt)
+		e.output = indexOutput(e.token, e.Attempt, e.finished.Sub(e.started))
 	}
 	if e.blockedBy != nil {
 		e.facts = map[string]any{"unfinished_run": e.blockedBy.id}

@@ -33,7 +33,11 @@ func newHistory(c *configs.Config, seed uint64, now time.Time) (*history, error)
 		job  string
 		tell func(j *jobs.Job, at []time.Time)
 	}{
-		{jobBackup, h.backups}, {jobReport, h.plain}, {jobSync, h.syncs}, {jobCleanup, h.cleanups}, {jobPartner, h.partners},
+		{jobBackup, h.backups},
+		{jobReport, h.plain},
+		{jobSync, h.syncs},
+		{jobCleanup, h.cleanups},
+		{jobPartner, h.partners},
 		{jobIndex, h.indexes},
 	} {
 		at, err := instants(c, s.job, now)

@@ -85,6 +85,30 @@ func TestHistoryHasTheInstantsOfTheSchedules(t *testing.T) {
 	}
 }
 
+// The job that is always busy has a believable past: back to back, now and then one too many, and the last one made way.
+func TestTheSearchIndexWasAlwaysBusy(t *testing.T) {
+	t.Parallel()
+	seen, last := map[jobs.Outcome]int{}, time.Time{}
+	for _, e := range past(t, 1, time.Date(2026, 11, 30, 9, 28, 12, 0, time.UTC)).entries {
+		if e.Job != jobIndex {
+			continue
+		}
+		seen[*e.Outcome]++
+		if !e.ran() {
+			continue
+		}
+		assert.True(t, e.started.After(last), "%s began before the one before it had ended", e.Occurrence)
+		assert.Contains(t, e.output, "token ")
+		if *e.Outcome == jobs.OutcomeSucceeded {
+			assert.Greater(t, e.finished.Sub(e.started), time.Minute, e.Occurrence)
+		}
+		last = e.finished
+	}
+	assert.Greater(t, seen[jobs.OutcomeSucceeded], 2800)
+	assert.InDelta(t, 20, seen[jobs.OutcomeSkipped], 10)
+	assert.LessOrEqual(t, seen[jobs.OutcomeCancelled], 1)
+}
+
 func TestHistoryIsAFunctionOfTheSeed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 4, 2, 9, 7, 30, 0, time.UTC)
