@@ -11,7 +11,7 @@ SOAK ?= 5m
 RACING := ^(TestRetry|TestReplace|TestLimit|TestChains|TestReloads|TestDrain)
 # The first counts the server's processes, and a pooler has its own number of them. The others take long, and ask nothing of a
 # pooler that the rest does not ask.
-UNPOOLED := ^(TestPostgresIsLinearizable|TestKilledAtEveryStatement|TestSoak|TestTenHours|TestThreeDays)
+UNPOOLED := ^(TestPostgresIsLinearizable|TestKilledAtEvery|TestSoak|TestTenHours|TestThreeDays)
 
 .DEFAULT_GOAL := help
 
@@ -80,9 +80,9 @@ soak: ## kill one of three replicas after the other under five runs a second, an
 	CRONLATCH_FLEET_SOAK=$(SOAK) $(WITHPG) go test -count=1 -v -run '^TestSoak$$' -timeout 60m ./internal/fleet
 
 .PHONY: check-statements
-check-statements: ## kill a daemon at the first three executions of each statement of the scheduler
+check-statements: ## kill a daemon at the first three executions of each statement of the scheduler, and at each of what people ask for, messages and retention
 	scripts/test-deps
-	CRONLATCH_FLEET_STATEMENTS=3 $(WITHPG) go test -count=1 -v -run '^TestKilledAtEveryStatement$$' -timeout 30m ./internal/fleet
+	CRONLATCH_FLEET_STATEMENTS=3 $(WITHPG) go test -count=1 -v -run '^TestKilledAtEvery(Statement|Deed)$$' -timeout 60m ./internal/fleet
 
 .PHONY: check-calendar
 check-calendar: ## compare 60 windows in every zone with a naive scan of the calendar

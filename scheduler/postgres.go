@@ -208,7 +208,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb, clock_timestamp(), clock_timestamp())`
 UPDATE replicas SET seen_at = clock_timestamp(), running = ?, draining = ?, definitions_hash = ?
 WHERE boot_nonce = ? AND left_at IS NULL AND seen_at > clock_timestamp() - ? * interval '1 millisecond'
 	AND id = (SELECT max(id) FROM replicas WHERE boot_nonce = ?)`,
-	leave: `UPDATE replicas SET left_at = clock_timestamp(), seen_at = clock_timestamp() WHERE boot_nonce = ? AND left_at IS NULL`,
+	leave:    `UPDATE replicas SET left_at = clock_timestamp(), seen_at = clock_timestamp() WHERE boot_nonce = ? AND left_at IS NULL`,
+	replicas: postgresReplicas,
+	askDrain: `UPDATE replicas SET drain_asked_at = ?, drain_asked_by = ?, drain_reason = ? WHERE boot_nonce = ?`,
+	drainOf: `
+SELECT drain_asked_at, drain_asked_by, drain_reason FROM replicas
+WHERE boot_nonce = ? AND drain_asked_at IS NOT NULL ORDER BY id DESC LIMIT 1`,
 	lifetimes: `
 SELECT joined_at, coalesce(left_at, seen_at) AS until FROM replicas
 WHERE joined_at <= ?0 AND coalesce(left_at, seen_at) >= coalesce(

@@ -85,8 +85,7 @@ func (s *store) writeDrain(ctx context.Context, tx bun.Tx, r DrainRequest, rows 
 		action, at, by, reason = audit.ReplicaUndrain, time.Time{}, "", ""
 	}
 	for i := range rows {
-		const query = `UPDATE replicas SET drain_asked_at = ?, drain_asked_by = ?, drain_reason = ? WHERE boot_nonce = ?`
-		if _, err := tx.NewRaw(query, dbtime.Arg(s.d, at), by, reason, rows[i].Nonce).Exec(ctx); err != nil {
+		if _, err := tx.NewRaw(s.q.askDrain, dbtime.Arg(s.d, at), by, reason, rows[i].Nonce).Exec(ctx); err != nil {
 			return fmt.Errorf("writing the request: %w", err)
 		}
 		entry := AuditEntry{
@@ -108,9 +107,7 @@ func (s *store) drainOf(ctx context.Context, nonce string) (*Drain, error) {
 		By     string      `bun:"drain_asked_by"`
 		Reason string      `bun:"drain_reason"`
 	}
-	const query = `SELECT drain_asked_at, drain_asked_by, drain_reason FROM replicas
-WHERE boot_nonce = ? AND drain_asked_at IS NOT NULL ORDER BY id DESC LIMIT 1`
-	if err := s.db.NewRaw(query, nonce).Scan(ctx, &rows); err != nil {
+	if err := s.db.NewRaw(s.q.drainOf, nonce).Scan(ctx, &rows); err != nil {
 		return nil, fmt.Errorf("reading a request to drain: %w", err)
 	}
 	if len(rows) == 0 {

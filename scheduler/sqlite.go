@@ -191,7 +191,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ` + sqliteNow + `, ` + sqliteNow + `)`,
 UPDATE replicas SET seen_at = ` + sqliteNow + `, running = ?, draining = ?, definitions_hash = ?
 WHERE boot_nonce = ? AND left_at IS NULL AND seen_at > ` + sqliteNow + ` - ?
 	AND id = (SELECT max(id) FROM replicas WHERE boot_nonce = ?)`,
-	leave: `UPDATE replicas SET left_at = ` + sqliteNow + `, seen_at = ` + sqliteNow + ` WHERE boot_nonce = ? AND left_at IS NULL`,
+	leave:    `UPDATE replicas SET left_at = ` + sqliteNow + `, seen_at = ` + sqliteNow + ` WHERE boot_nonce = ? AND left_at IS NULL`,
+	replicas: sqliteReplicas,
+	askDrain: `UPDATE replicas SET drain_asked_at = ?, drain_asked_by = ?, drain_reason = ? WHERE boot_nonce = ?`,
+	drainOf: `
+SELECT drain_asked_at, drain_asked_by, drain_reason FROM replicas
+WHERE boot_nonce = ? AND drain_asked_at IS NOT NULL ORDER BY id DESC LIMIT 1`,
 	lifetimes: `
 SELECT joined_at, coalesce(left_at, seen_at) AS until FROM replicas
 WHERE joined_at <= ?0 AND coalesce(left_at, seen_at) >= coalesce(

@@ -29,6 +29,7 @@ type queries struct {
 	replaced, askToEnd, cancelling                            string
 	lateOutcome, byID, byOwner, storeOutput                   string
 	join, beat, leave, lifetimes                              string
+	replicas, askDrain, drainOf                               string
 	holdPauses, lockPauses                                    string // empty where a transaction is the only writer
 	pausesBetween, openPauses                                 string
 	addPause, changePause, closePause, auditPause             string
@@ -55,10 +56,10 @@ type store struct {
 func openStore(db *bun.DB) (*store, error) {
 	switch d := db.Dialect().Name(); d {
 	case dialect.PG:
-		failpoint.Statements(&postgresQueries)
+		failpoint.Statements(&postgresQueries, &postgresActions, &postgresNotify, &postgresOutbox, &postgresRetention, &postgresAudit)
 		return &store{db: db, q: &postgresQueries, d: d, silence: locking.DefaultTTL}, nil
 	case dialect.SQLite:
-		failpoint.Statements(&sqliteQueries)
+		failpoint.Statements(&sqliteQueries, &sqliteActions, &sqliteNotify, &sqliteOutbox, &sqliteRetention, &sqliteAudit)
 		return &store{db: db, q: &sqliteQueries, d: d, silence: locking.DefaultTTL}, nil
 	default:
 		return nil, fmt.Errorf("scheduler: no store for dialect %v", d)

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/cronlatch/cronlatch/internal/dbtime"
+	"github.com/cronlatch/cronlatch/internal/failpoint"
 )
 
 // ErrExists says that there is a token with this id already.
@@ -52,8 +53,10 @@ type queries struct {
 func OpenStore(db bun.IDB) (*Store, error) {
 	switch name := db.Dialect().Name(); name {
 	case dialect.PG:
+		failpoint.Statements(&postgresQueries)
 		return &Store{db, &postgresQueries}, nil
 	case dialect.SQLite:
+		failpoint.Statements(&sqliteQueries)
 		return &Store{db, &sqliteQueries}, nil
 	default:
 		return nil, fmt.Errorf("auth: no token store for dialect %v", name)

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/cronlatch/cronlatch/internal/failpoint"
 	"github.com/cronlatch/cronlatch/scheduler"
 )
 
@@ -38,7 +39,7 @@ type historian struct {
 
 // run purges until ctx ends.
 func (p *purger) run(ctx context.Context) {
-	next := time.NewTimer(about(purgeFirst))
+	next := time.NewTimer(failpoint.Every(about(purgeFirst)))
 	defer next.Stop()
 	for {
 		select {

@@ -16,8 +16,11 @@ const Enabled = false
 // Hit is called at the place with the given name.
 func Hit(string) {}
 
-// Statements makes the statements of a table known: a struct whose string fields are SQL texts.
-func Statements(any) {}
+// Statements makes the statements of tables known: structs whose string fields are SQL texts.
+func Statements(...any) {}
+
+// Every is how long to wait between two rounds of what is done now and then: d, unless a test cannot wait so long.
+func Every(d time.Duration) time.Duration { return d }
 
 // Step marks the context of a transaction with the name of the function that begins it: the caller of Step's caller.
 func Step(ctx context.Context) context.Context { return ctx }

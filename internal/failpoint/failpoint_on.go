@@ -68,3 +68,11 @@ func WallOffset() time.Duration {
 	d, _ := time.ParseDuration(os.Getenv("CRONLATCH_WALL_OFFSET"))
 	return d
 }
+
+// Every is CRONLATCH_EVERY, a Go duration, when that is shorter than d.
+func Every(d time.Duration) time.Duration {
+	if short, err := time.ParseDuration(os.Getenv("CRONLATCH_EVERY")); err == nil {
+		return min(short, d)
+	}
+	return d
+}

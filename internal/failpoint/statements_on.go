@@ -4,6 +4,7 @@ package failpoint
 
 import (
 	"context"
+	"path"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -14,8 +15,8 @@ import (
 
 // A point of a statement is step.statement:before or step.statement:after. The step is the function that began the
 // transaction (plan, claim, finish ...), "alone" outside of one; the statement is the field of the table that has its text,
-// BEGIN or COMMIT. What is in no table is package
-// locking's, or unnamed.
+// BEGIN or COMMIT. What is in no table is package locking's, or unnamed: a statement in a transaction, and one alone that
+// writes and is not of the tables that have nothing to do with runs.
 const (
 	Alone   = "alone"
 	locking = "locking"
@@ -37,14 +38,26 @@ var (
 	known []statement
 )
 
-// Statements makes the statements of a table known: a struct whose string fields are SQL texts. The same text twice has
-// both names. Each name is recorded as "known NAME".
-func Statements(table any) {
+// Statements makes the statements of tables known: structs whose string fields are SQL texts. Those of a type thingQueries
+// are named thing_FIELD, those of the type queries FIELD, and of another package than scheduler PACKAGE_FIELD. The same text twice has both names. Each name is recorded as
+// "known NAME".
+func Statements(tables ...any) {
 	mu.Lock()
 	defer mu.Unlock()
-	v := reflect.Indirect(reflect.ValueOf(table))
+	for _, table := range tables {
+		know(reflect.Indirect(reflect.ValueOf(table)))
+	}
+}
+
+func know(v reflect.Value) {
+	prefix := ""
+	if thing, ok := strings.CutSuffix(v.Type().Name(), "Queries"); ok {
+		prefix = thing + "_"
+	} else if pkg := path.Base(v.Type().PkgPath()); pkg != "scheduler" {
+		prefix = pkg + "_"
+	}
 	for i := range v.NumField() {
-		name, text := v.Type().Field(i).Name, v.Field(i).String()
+		name, text := prefix+v.Type().Field(i).Name, v.Field(i).String()
 		if text == "" {
 			continue
 		}
@@ -92,12 +105,20 @@ func (s *statement) fits(query string) bool {
 	return true
 }
 
-// Point is the name of a statement in a step, "" when it is of no interest: of no table, and in no step.
+// foreign are tables that the scheduler never writes: what package locking, auth and migrations say there is theirs.
+var foreign = regexp.MustCompile(`\b(distributed_locks|fencing_tokens|lock_waiters|api_tokens|schema_migrations)\b`) //nolint:gochecknoglobals // a constant
+
+// writes is how a statement begins or goes on that changes rows.
+var writes = regexp.MustCompile(`(?i)\b(INSERT INTO|DELETE FROM|UPDATE\s+\w+\s+(AS\s+\w+\s+)?SET)\b`) //nolint:gochecknoglobals // a constant
+
+// Point is the name of a statement in a step, "" when it is of no interest: of no table, in no step, and a reading one.
 func Point(step, query string) string {
 	name := Statement(query)
 	switch {
-	case name == "" && step == "":
+	case name == "" && step == "" && (!writes.MatchString(query) || foreign.MatchString(query)):
 		return ""
+	case name == "" && step == "":
+		return Alone + "." + unnamed
 	case step == "":
 		step = Alone
 	case name == "" && (strings.Contains(query, "distributed_locks") || strings.Contains(query, "fencing_tokens")):

@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,18 +24,9 @@ import (
 // post asks a replica for something, and reads its answer into out, whatever the status says.
 func (f *Fleet) post(r *Replica, path string, body, out any) (status int) {
 	f.tb.Helper()
-	text, err := json.Marshal(body)
+	status, err := f.tryPost(r, path, body, out)
 	f.must(err)
-	req, err := http.NewRequestWithContext(f.tb.Context(), http.MethodPost, r.address()+path, bytes.NewReader(text))
-	f.must(err)
-	req.Header.Set("Authorization", "Bearer "+f.token())
-	req.Header.Set("Content-Type", "application/json")
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Do(req)
-	f.must(err)
-	defer res.Body.Close() //nolint:errcheck // it was read to its end, or the test has failed
-	f.must(json.NewDecoder(res.Body).Decode(out))
-	return res.StatusCode
+	return status
 }
 
 // refusal is what a problem says about a run that is in the way.

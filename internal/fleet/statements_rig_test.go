@@ -118,15 +118,18 @@ func copyFile(t *testing.T, from, to string) {
 // fleet is a copy of the wreck, without daemons.
 func (w *wreck) fleet(t *testing.T) *Fleet {
 	t.Helper()
-	var url string
-	if path, lite := strings.CutPrefix(w.url, "sqlite:"); lite {
-		url = w.copyFile(t, path)
-	} else {
-		url = dbtest.PostgresCopy(t, w.url)
-	}
-	f := New(t, url, statementSettings("100ms"))
+	f := New(t, w.copy(t), statementSettings("100ms"))
 	copyRecord(t, w.dir, f.dir)
 	return f
+}
+
+// copy is the URL of a copy of the database.
+func (w *wreck) copy(t *testing.T) (url string) {
+	t.Helper()
+	if path, lite := strings.CutPrefix(w.url, "sqlite:"); lite {
+		return w.copyFile(t, path)
+	}
+	return dbtest.PostgresCopy(t, w.url)
 }
 
 func (w *wreck) copyFile(t *testing.T, path string) (url string) {

@@ -127,8 +127,10 @@ func (w *wreck) record(t *testing.T) (points []string) {
 		})
 		a.Kill()
 		t.Logf("%d points: %s", len(r.points), strings.Join(r.points, " "))
-		assert.Empty(t, r.notExecuted(), "statements that nothing in the wreck gives a reason for")
+		assert.Empty(t, r.notExecuted(func(name string) bool { return !beside(name) && !ofAccess(name) }), "statements that nothing in the wreck gives a reason for")
 		assert.NotContains(t, strings.Join(r.points, " "), "unnamed", "each statement is in a table of statements")
+		deeds := ofDeeds(r.points)
+		r.points = slices.DeleteFunc(r.points, func(p string) bool { return slices.Contains(deeds, p) })
 		n := executions(t)
 		for i := range max(n, 1) {
 			points = append(points, r.executed(i+1)...)

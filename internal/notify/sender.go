@@ -68,7 +68,7 @@ func (s *Sender) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, cut) })()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	giveUp := time.NewTicker(giveUpEvery)
+	giveUp := time.NewTicker(failpoint.Every(giveUpEvery))
 	defer giveUp.Stop()
 	for {
 		s.look(ctx, sending, &wg)
