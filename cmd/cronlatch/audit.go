@@ -72,7 +72,7 @@ func (a *app) auditListCommand() *cobra.Command {
 		Use: "list", Short: "List the rows of the audit, the newest first",
 		Example: "  $ cronlatch audit list --job backup:db --since 7d\n  $ cronlatch audit list --action job.* -o ndjson\n" +
 			"  $ cronlatch audit list --filter \"action:run.cancel,run.retry -actor:root since:1d\"",
-		Args:    noArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err

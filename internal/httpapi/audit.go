@@ -92,6 +92,16 @@ func (f *fields) auditFilter(given url.Values) scheduler.AuditFilter {
 	if given.Has("limit") {
 		want.Limit = int(f.number("limit", given.Get("limit"), 1, maxAudit))
 	}
+	f.auditSpan(given, &want)
+	if given.Has("cursor") {
+		at := f.runCursor(given.Get("cursor"))
+		want.After = scheduler.AuditCursor{At: at.ScheduledAt, ID: at.ID}
+	}
+	return want
+}
+
+// auditSpan narrows the span of the filter to that of the parameters.
+func (f *fields) auditSpan(given url.Values, want *scheduler.AuditFilter) {
 	if given.Has("since") {
 		if at := f.moment("since", given.Get("since")); at.After(want.Since) {
 			want.Since = at
@@ -102,11 +112,6 @@ func (f *fields) auditFilter(given url.Values) scheduler.AuditFilter {
 			want.Until = at
 		}
 	}
-	if given.Has("cursor") {
-		at := f.runCursor(given.Get("cursor"))
-		want.After = scheduler.AuditCursor{At: at.ScheduledAt, ID: at.ID}
-	}
-	return want
 }
 
 // auditTerms are the parameters that are about one column. They take any text: one that is no action selects nothing.

@@ -62,7 +62,7 @@ func listJobs(c *call) error {
 		}
 		page.Jobs = list
 		if want.stateful {
-			return nil // that was the filter's first need
+			return nil // the filter has needed it
 		}
 		return c.addStates(ctx, l, list)
 	})
