@@ -35,7 +35,7 @@ func (f Filter) Compile(tagged func(tag string) []string) jobs.RunFilter {
 }
 
 // since moves the start of a range to the value when that is later: all terms must be true.
-func (v *Value) since(ago *time.Duration, at *time.Time) {
+func (v Value) since(ago *time.Duration, at *time.Time) {
 	if v.ago != 0 && (*ago == 0 || v.ago < *ago) {
 		*ago = v.ago
 	}
@@ -45,7 +45,7 @@ func (v *Value) since(ago *time.Duration, at *time.Time) {
 }
 
 // until moves the end of a range to the value when that is earlier.
-func (v *Value) until(ago *time.Duration, at *time.Time) {
+func (v Value) until(ago *time.Duration, at *time.Time) {
 	*ago = max(*ago, v.ago)
 	if !v.at.IsZero() && (at.IsZero() || v.at.Before(*at)) {
 		*at = v.at

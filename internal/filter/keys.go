@@ -151,7 +151,7 @@ func (t *Term) check(l language, k key) error {
 }
 
 // among reports whether one of the words is meant.
-func (v *Value) among(words []string) bool {
+func (v Value) among(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == v.Text || v.Prefix && strings.HasPrefix(w, v.Text) })
 }
 

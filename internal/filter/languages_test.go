@@ -62,7 +62,7 @@ func TestWhatIsWrongWithAFilterOfAnotherList(t *testing.T) {
 		"state:runing":  `did you mean "running"?; there are pending, running, held, idle`, //nolint:misspell // on purpose
 		"state:idle*":   `which only job can`,
 		"since:3d":      `"since" is not a key`,
-		"kind:comand":   `did you mean "command"?`, //nolint:misspell // on purpose
+		"kind:cmmand":   `did you mean "command"?`,
 		"outcome:wrong": `"wrong" is no outcome; there are succeeded,`,
 	} {
 		_, err := filter.ParseJobs(text)
