@@ -123,8 +123,11 @@ func (f *fields) auditTerms(given url.Values) (terms []scheduler.AuditCondition)
 		name   string
 		column scheduler.AuditColumn
 	}{
-		{"action", scheduler.AuditByAction}, {"actor", scheduler.AuditByActor}, {"job", scheduler.AuditByJob},
-		{"run_id", scheduler.AuditByRun}, {"replica", scheduler.AuditByReplica},
+		{"action", scheduler.AuditByAction},
+		{"actor", scheduler.AuditByActor},
+		{"job", scheduler.AuditByJob},
+		{"run_id", scheduler.AuditByRun},
+		{"replica", scheduler.AuditByReplica},
 	} {
 		if !given.Has(p.name) {
 			continue
