@@ -14,13 +14,20 @@ import (
 
 // The times of the outbox, by the database's clock.
 const (
-	// OutboxLease is how long a message is its sender's. It is longer than any try, and after it another one sends.
-	OutboxLease = 30 * time.Second
+	// ShortestOutboxLease and LongestOutboxLease bound OutboxLease.
+	ShortestOutboxLease = 5 * time.Second
+	LongestOutboxLease  = 30 * time.Second
 	// OutboxQuiet is how long a channel is left alone after a try: what is to be said meanwhile becomes one message.
 	OutboxQuiet = 5 * time.Second
 	// OutboxKeepTrying is the age at which a message is given up.
 	OutboxKeepTrying = 24 * time.Hour
 )
+
+// OutboxLease is how long a message is its sender's unless that renews it: as long as a lock is its holder's, within bounds.
+// After it another one sends. A lock TTL of a second is no reason to say something twice, and one of an hour none to wait.
+func OutboxLease(lockTTL time.Duration) time.Duration {
+	return min(max(lockTTL, ShortestOutboxLease), LongestOutboxLease)
+}
 
 // outboxUnknown is why a message is given up that nobody has tried to send.
 const outboxUnknown = "no replica has known the channel for a day"
@@ -36,8 +43,8 @@ type Outbox struct {
 
 // outboxQueries is the SQL of one database; the texts are in postgres_outbox.go and sqlite_outbox.go.
 type outboxQueries struct {
-	tryLock                     string // empty where a transaction is the only writer
-	claim, sent, failed, giveUp string
+	tryLock                            string // empty where a transaction is the only writer
+	claim, renew, sent, failed, giveUp string
 }
 
 // OpenOutbox returns the outbox of a migrated database.
@@ -64,11 +71,12 @@ type OutboxRow struct {
 
 // OutboxSender is who sends, and what it can send.
 type OutboxSender struct {
-	Who      string   // unique to the process
-	Replica  string   // its name, for the audit
-	Channels []string // that it knows
-	Pings    []string // the jobs whose ping URL it knows
-	MaxPings int      // how many pings it takes at most
+	Who      string        // unique to the process
+	Replica  string        // its name, for the audit
+	Lease    time.Duration // OutboxLease
+	Channels []string      // that it knows
+	Pings    []string      // the jobs whose ping URL it knows
+	MaxPings int           // how many pings it takes at most
 }
 
 // Claim takes messages that are due: of each channel all that wait, unless somebody is about to send to it or has just done so.
@@ -78,7 +86,7 @@ func (o *Outbox) Claim(ctx context.Context, by *OutboxSender) (rows []OutboxRow,
 		if alone, err := tryLock(ctx, tx, o.q.tryLock); err != nil || !alone {
 			return err
 		}
-		rows, err = scanOutbox(ctx, tx.NewRaw(o.q.claim, by.Who, OutboxLease.Milliseconds(), encode(orEmpty(by.Channels)), outboxBatch,
+		rows, err = scanOutbox(ctx, tx.NewRaw(o.q.claim, by.Who, by.Lease.Milliseconds(), encode(orEmpty(by.Channels)), outboxBatch,
 			PingChannel, encode(orEmpty(by.Pings)), by.MaxPings))
 		return err
 	})
@@ -86,6 +94,14 @@ func (o *Outbox) Claim(ctx context.Context, by *OutboxSender) (rows []OutboxRow,
 		return nil, fmt.Errorf("taking messages to send: %w", err)
 	}
 	return rows, nil
+}
+
+// Renew says that messages are still being sent. One that is another sender's by now stays that one's.
+func (o *Outbox) Renew(ctx context.Context, by *OutboxSender, ids []int64) error {
+	if _, err := o.s.db.NewRaw(o.q.renew, by.Lease.Milliseconds(), encode(ids), by.Who).Exec(ctx); err != nil {
+		return fmt.Errorf("keeping messages that are being sent: %w", err)
+	}
+	return nil
 }
 
 // Sent says that messages have arrived.

@@ -37,7 +37,7 @@ func (b *bench) write(channel string, n int) {
 }
 
 func sender(who string, channels ...string) *OutboxSender {
-	return &OutboxSender{Who: who, Replica: who, Channels: channels, Pings: []string{"j"}, MaxPings: 2}
+	return &OutboxSender{Who: who, Replica: who, Lease: LongestOutboxLease, Channels: channels, Pings: []string{"j"}, MaxPings: 2}
 }
 
 // taken counts what a claim takes, by channel.
@@ -95,15 +95,31 @@ func TestASenderThatDiesLosesNothing(t *testing.T) {
 	each(t, func(b *bench) {
 		b.write("ops", 2)
 		require.Len(b.t, b.taken(sender("a", "ops")), 1)
-		b.later(OutboxLease - 5*time.Second)
+		b.later(LongestOutboxLease - 5*time.Second)
 		assert.Empty(b.t, b.taken(sender("b", "ops")), "it may still be sending")
+		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("a"), b.allOutbox()))
+		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("b"), b.allOutbox()), "it is not b's")
+		b.later(LongestOutboxLease - 5*time.Second)
+		assert.Empty(b.t, b.taken(sender("b", "ops")), "it is still sending")
 		b.later(6 * time.Second)
 		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")))
+		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("a"), b.allOutbox()))
+		b.later(LongestOutboxLease + time.Second)
+		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")), "a renewal that comes too late keeps nothing")
 		given, err := b.outbox().Failed(b.ctx(), sender("a"), &OutboxFailure{IDs: b.allOutbox(), Again: time.Hour, Why: "late"})
 		require.NoError(b.t, err)
 		assert.Empty(b.t, given)
-		assert.Equal(b.t, []string{"pending 2 ", "pending 2 "}, b.states(), "it is not the first one's any more")
+		assert.Equal(b.t, []string{"pending 3 ", "pending 3 "}, b.states(), "it is not the first one's any more")
 	})
+}
+
+func TestALeaseIsThatOfALockWithinBounds(t *testing.T) {
+	t.Parallel()
+	for ttl, want := range map[time.Duration]time.Duration{
+		time.Second: 5 * time.Second, 12 * time.Second: 12 * time.Second, 30 * time.Second: 30 * time.Second, time.Hour: 30 * time.Second,
+	} {
+		assert.Equal(t, want, OutboxLease(ttl), ttl)
+	}
 }
 
 func TestAFailedTryIsRepeatedAndGivenUpAfterADay(t *testing.T) {

@@ -24,6 +24,10 @@ WHERE state = 'pending' AND (claimed_until IS NULL OR claimed_until <= clock_tim
 	ORDER BY p.due_at, p.id LIMIT ?))
 ` + postgresOutboxReturning,
 
+	renew: `
+UPDATE outbox SET claimed_until = clock_timestamp() + ? * interval '1 millisecond'
+WHERE state = 'pending' AND id IN (SELECT jsonb_array_elements_text(?::jsonb)::bigint) AND claimed_by = ?`,
+
 	sent: `
 UPDATE outbox SET state = 'sent', done_at = clock_timestamp(), last_error = '',
 	claimed_until = clock_timestamp() + ? * interval '1 millisecond'

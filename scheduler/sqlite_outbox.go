@@ -19,6 +19,10 @@ WHERE id IN (
 		ORDER BY p.due_at, p.id LIMIT ?))
 ` + sqliteOutboxReturning,
 
+	renew: `
+UPDATE outbox SET claimed_until = ` + sqliteNow + ` + ?
+WHERE state = 'pending' AND id IN (SELECT value FROM json_each(?)) AND claimed_by = ?`,
+
 	sent: `
 UPDATE outbox SET state = 'sent', done_at = ` + sqliteNow + `, last_error = '', claimed_until = ` + sqliteNow + ` + ?
 WHERE state = 'pending' AND id IN (SELECT value FROM json_each(?))`,

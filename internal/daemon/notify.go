@@ -21,7 +21,7 @@ func (d *Daemon) messengers(db *database.DB, o *scheduler.Options) (*notify.Ping
 	o.Observe = append(o.Observe, pinger)
 	return pinger, notify.NewSender(notify.Options{
 		Outbox: outbox, Channels: d.channels, Jobs: d.known, Check: db.CheckFile, Replica: d.o.Replica, Nonce: o.Nonce,
-		Log: d.o.Log, Audit: d.o.Audit,
+		Lease: scheduler.OutboxLease(o.TTL), Log: d.o.Log, Audit: d.o.Audit,
 	}), nil
 }
 

@@ -152,7 +152,7 @@ func TestAMessageSurvivesItsReplica(t *testing.T) {
 				t.Parallel()
 				url := another(t, url)
 				m := newMailbox(t)
-				f := New(t, url, m.settings(0, wellOnce()))
+				f := New(t, url, m.settings(2*faultTTL, wellOnce()))
 				env, hit := f.failAt(point, "kill")
 				var all []*Replica
 				for _, name := range []string{"a", "b", "c"} {

@@ -35,7 +35,8 @@ type Options struct {
 	Jobs     func() []*jobs.Job
 	Check    func(ctx context.Context) error // an error counts as a database that does not answer
 	Replica  string
-	Nonce    string // unique to this process
+	Nonce    string        // unique to this process
+	Lease    time.Duration // scheduler.OutboxLease of the fleet's lock TTL
 	Log      *zap.Logger
 	Audit    *zap.Logger
 }
@@ -92,7 +93,7 @@ type can struct {
 
 func (s *Sender) can() *can {
 	c := &can{channels: s.o.Channels(), jobs: map[string]*jobs.Job{}}
-	c.Replica = s.o.Replica
+	c.Replica, c.Lease = s.o.Replica, s.o.Lease
 	c.Who, c.MaxPings = s.o.Replica+"/"+s.o.Nonce, maxPings-int(s.pings.Load())
 	for name := range c.channels {
 		c.Channels = append(c.Channels, name)
@@ -156,7 +157,9 @@ func parcels(rows []scheduler.OutboxRow) [][]scheduler.OutboxRow {
 // try sends one parcel and marks it.
 func (s *Sender) try(ctx context.Context, c *can, parcel []scheduler.OutboxRow) {
 	failpoint.Hit("sending")
+	release := s.keep(ctx, c, parcel)
 	err := s.deliver(ctx, c, parcel)
+	release()
 	failpoint.Hit("sent")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
@@ -165,6 +168,28 @@ func (s *Sender) try(ctx context.Context, c *can, parcel []scheduler.OutboxRow) 
 		return
 	}
 	s.failed(ctx, c, parcel, err)
+}
+
+// keep renews the lease of a parcel until release is called. A renewal that fails is the next one's to make good: at worst
+// another sender sends the parcel too.
+func (s *Sender) keep(ctx context.Context, c *can, parcel []scheduler.OutboxRow) (release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		beat := time.NewTicker(c.Lease / 3)
+		defer beat.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-beat.C:
+			}
+			if err := s.o.Outbox.Renew(ctx, &c.OutboxSender, idsOf(parcel)); err != nil && ctx.Err() == nil {
+				s.o.Log.Debug("messages that are being sent could not be kept", zap.Error(err))
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
 }
 
 func (s *Sender) deliver(ctx context.Context, c *can, parcel []scheduler.OutboxRow) error {

@@ -26,6 +26,9 @@ import (
 	"github.com/cronlatch/cronlatch/scheduler"
 )
 
+// testLease is shorter than a try: what is being sent must be kept.
+const testLease = scheduler.ShortestOutboxLease
+
 // stage is an outbox on a SQLite file, in a bubble: the database's clock is the bubble's.
 type stage struct {
 	t      *testing.T
@@ -86,7 +89,7 @@ func (s *stage) join(who string, channels ...string) (leave func()) {
 	sender := NewSender(Options{
 		Outbox: outbox, Channels: func() map[string]jobs.Channel { return known },
 		Jobs: func() []*jobs.Job { return []*jobs.Job{{Name: "j", Ping: "https://ping.example/x"}} }, Check: func(context.Context) error { return nil },
-		Replica: who, Nonce: "1", Log: s.log, Audit: s.audit,
+		Replica: who, Nonce: "1", Lease: testLease, Log: s.log, Audit: s.audit,
 	})
 	sender.send = func(ctx context.Context, ch *jobs.Channel, messages []scheduler.Message) error {
 		ctx, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -219,16 +222,32 @@ func TestALeaseEnds(t *testing.T) {
 		outbox, err := scheduler.OpenOutbox(s.db.Main)
 		require.NoError(t, err)
 		s.write("ops")
-		dead := scheduler.OutboxSender{Who: "dead/1", Channels: []string{"ops"}}
+		dead := scheduler.OutboxSender{Who: "dead/1", Lease: testLease, Channels: []string{"ops"}}
 		rows, err := outbox.Claim(t.Context(), &dead)
 		require.NoError(t, err)
 		require.Len(t, rows, 1)
 		defer s.join("b", "ops")()
-		time.Sleep(scheduler.OutboxLease - 2*time.Second)
+		time.Sleep(testLease - 2*time.Second)
 		assert.Empty(t, s.lines())
 		time.Sleep(4 * time.Second)
 		assert.Len(t, s.lines(), 1)
 		assert.Equal(t, []string{"sent 2"}, s.states())
+	})
+}
+
+// A try that takes longer than the lease stays its sender's.
+func TestASlowTryIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	inABubble(t, func(t *testing.T, s *stage) {
+		t.Helper()
+		s.answer = func(context.Context, string) error { time.Sleep(tryTimeout - time.Second); return nil }
+		s.write("ops")
+		s.write(scheduler.PingChannel)
+		defer s.join("a", "ops")()
+		defer s.join("b", "ops")()
+		time.Sleep(time.Minute)
+		assert.Len(t, s.lines(), 2)
+		assert.Equal(t, []string{"sent 1", "sent 1"}, s.states())
 	})
 }
 
