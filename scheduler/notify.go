@@ -20,6 +20,10 @@ import (
 // PingChannel is the channel of the pings of jobs: they go to the job's own URL. No channel of a configuration has such a name.
 const PingChannel = "(ping)"
 
+// PingWait is how long the ping that a run has ended waits at least: that it has begun, which another replica may be telling,
+// comes first.
+const PingWait = time.Second
+
 // The events of PingChannel.
 const (
 	PingSuccess jobs.Event = "success"
@@ -114,6 +118,7 @@ type outgoing struct {
 	Job     string     `json:"job"`
 	RunID   *int64     `json:"run_id"`
 	Payload Message    `json:"payload"`
+	Wait    int64      `json:"wait"` // milliseconds until it may be sent
 }
 
 // toChannels is one row for each channel that hears of the event.
@@ -138,7 +143,9 @@ func messagesOf(j *jobs.Job, r *jobs.Run, h happening, before *trouble) []outgoi
 		rows = append(rows, toChannels(j.Notify[e], about, messageOf(j, r, e, before))...)
 	}
 	if j.Ping != "" && h.ping != "" {
-		rows = append(rows, toChannels([]string{PingChannel}, about, messageOf(j, r, h.ping, nil))...)
+		end := toChannels([]string{PingChannel}, about, messageOf(j, r, h.ping, nil))
+		end[0].Wait = PingWait.Milliseconds()
+		rows = append(rows, end...)
 	}
 	return rows
 }

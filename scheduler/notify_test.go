@@ -203,6 +203,20 @@ func sorted(said []string, n int) []string {
 	return said
 }
 
+// The ping that a run has ended waits for the one that it has begun; messages wait for nothing.
+func TestOnlyThePingOfAnEndWaits(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		j := named("j", heard)(b.t)
+		b.ended(b.due(j, 40*time.Second), jobs.OutcomeFailed)
+		b.mustNotify(j)
+		by := sender("a", "ops")
+		assert.Equal(b.t, map[string]int{"ops": 1}, b.taken(by))
+		b.later(PingWait)
+		assert.Equal(b.t, map[string]int{PingChannel: 1}, b.taken(by))
+	})
+}
+
 func TestOnlyTheLastAttemptIsSaid(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {

@@ -45,6 +45,8 @@ type Outbox struct {
 type outboxQueries struct {
 	tryLock                            string // empty where a transaction is the only writer
 	claim, renew, sent, failed, giveUp string
+	hurry                              string // what waits for a channel that works again
+	overtaken                          string // pings after which a later one of the job was tried
 }
 
 // OpenOutbox returns the outbox of a migrated database.
@@ -104,28 +106,61 @@ func (o *Outbox) Renew(ctx context.Context, by *OutboxSender, ids []int64) error
 	return nil
 }
 
-// Sent says that messages have arrived.
-func (o *Outbox) Sent(ctx context.Context, ids []int64) error {
-	if _, err := o.s.db.NewRaw(o.q.sent, OutboxQuiet.Milliseconds(), encode(ids)).Exec(ctx); err != nil {
+// Sent says that messages of one channel, or one ping, have arrived. What else waits for it because it could not be sent is
+// tried next: a channel that works again has not to wait for its turn, and hears of a failure before it forgets the recovery.
+func (o *Outbox) Sent(ctx context.Context, parcel []OutboxRow) error {
+	first := &parcel[0]
+	err := o.s.tx(ctx, func(tx bun.Tx) error {
+		if _, err := tx.NewRaw(o.q.sent, OutboxQuiet.Milliseconds(), encode(outboxIDs(parcel))).Exec(ctx); err != nil {
+			return err //nolint:wrapcheck // below
+		}
+		if first.Channel == PingChannel {
+			return o.overtake(ctx, tx, first)
+		}
+		_, err := tx.NewRaw(o.q.hurry, first.Channel).Exec(ctx)
+		return err //nolint:wrapcheck // below
+	})
+	if err != nil {
 		return fmt.Errorf("marking messages as sent: %w", err)
 	}
 	return nil
 }
 
+// overtake ends the wait of pings after which a later one of the same job was tried. What they say is not so any more: a
+// success that arrives after the failure that followed it would call the job well.
+func (o *Outbox) overtake(ctx context.Context, tx bun.Tx, by *OutboxRow) error {
+	_, err := tx.NewRaw(o.q.overtaken, PingChannel, by.Job, by.ID).Exec(ctx)
+	return err //nolint:wrapcheck // the callers say what for
+}
+
+func outboxIDs(parcel []OutboxRow) []int64 {
+	ids := make([]int64, len(parcel))
+	for i := range parcel {
+		ids[i] = parcel[i].ID
+	}
+	return ids
+}
+
 // OutboxFailure is a try that has failed.
 type OutboxFailure struct {
-	IDs   []int64
-	Again time.Duration // after which to try again
-	Why   string        // without a secret
+	Parcel []OutboxRow   // of one channel, or one ping
+	Again  time.Duration // after which to try again
+	Quiet  time.Duration // how long the channel is left alone, by new messages too; at least OutboxQuiet
+	Why    string        // without a secret
 }
 
 // Failed says that messages have not arrived, and returns those that are given up now: they are too old.
 func (o *Outbox) Failed(ctx context.Context, by *OutboxSender, f *OutboxFailure) (given []OutboxRow, err error) {
 	err = o.s.tx(ctx, func(tx bun.Tx) error {
-		given, err = scanOutbox(ctx, tx.NewRaw(o.q.failed, f.Again.Milliseconds(), OutboxQuiet.Milliseconds(), f.Why,
-			OutboxKeepTrying.Milliseconds(), encode(f.IDs), by.Who))
+		given, err = scanOutbox(ctx, tx.NewRaw(o.q.failed, f.Again.Milliseconds(), max(f.Quiet, OutboxQuiet).Milliseconds(), f.Why,
+			OutboxKeepTrying.Milliseconds(), encode(outboxIDs(f.Parcel)), by.Who))
 		if err != nil {
 			return err
+		}
+		if f.Parcel[0].Channel == PingChannel {
+			if err := o.overtake(ctx, tx, &f.Parcel[0]); err != nil {
+				return err
+			}
 		}
 		given = slices.DeleteFunc(given, func(r OutboxRow) bool { return !r.GivenUp })
 		return o.auditGivenUp(ctx, tx, given, by.Replica, f.Why)

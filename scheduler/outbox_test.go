@@ -51,6 +51,19 @@ func (b *bench) taken(by *OutboxSender) map[string]int {
 	return n
 }
 
+// rows are those of the outbox with these ids, or all.
+func (b *bench) rows(ids ...int64) (rows []OutboxRow) {
+	if ids == nil {
+		ids = b.allOutbox()
+	}
+	for _, id := range ids {
+		r := OutboxRow{ID: id}
+		require.NoError(b.t, b.db.NewRaw("SELECT channel, job FROM outbox WHERE id = ?", id).Scan(b.ctx(), &r.Channel, &r.Job))
+		rows = append(rows, r)
+	}
+	return rows
+}
+
 func (b *bench) allOutbox() (ids []int64) {
 	require.NoError(b.t, b.db.NewRaw("SELECT id FROM outbox ORDER BY id").Scan(b.ctx(), &ids))
 	return ids
@@ -83,7 +96,7 @@ func TestAChannelIsOneSendersAtATime(t *testing.T) {
 		assert.Empty(b.t, b.taken(sender("b", "ops")), "somebody is about to send to it")
 		assert.Equal(b.t, map[string]int{"theirs": 1}, b.taken(sender("b", "ops", "theirs")))
 
-		require.NoError(b.t, b.outbox().Sent(b.ctx(), b.allOutbox()[:3]))
+		require.NoError(b.t, b.outbox().Sent(b.ctx(), b.rows(b.allOutbox()[:3]...)))
 		assert.Empty(b.t, b.taken(sender("b", "ops")), "somebody has just sent to it")
 		b.later(OutboxQuiet + time.Second)
 		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")), "what came meanwhile goes as one")
@@ -106,7 +119,7 @@ func TestASenderThatDiesLosesNothing(t *testing.T) {
 		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("a"), b.allOutbox()))
 		b.later(LongestOutboxLease + time.Second)
 		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")), "a renewal that comes too late keeps nothing")
-		given, err := b.outbox().Failed(b.ctx(), sender("a"), &OutboxFailure{IDs: b.allOutbox(), Again: time.Hour, Why: "late"})
+		given, err := b.outbox().Failed(b.ctx(), sender("a"), &OutboxFailure{Parcel: b.rows(), Again: time.Hour, Why: "late"})
 		require.NoError(b.t, err)
 		assert.Empty(b.t, given)
 		assert.Equal(b.t, []string{"pending 3 ", "pending 3 "}, b.states(), "it is not the first one's any more")
@@ -128,7 +141,7 @@ func TestAFailedTryIsRepeatedAndGivenUpAfterADay(t *testing.T) {
 		by := sender("a", "ops")
 		failure := &OutboxFailure{Again: time.Minute, Why: "the server answered 500"}
 		b.write("ops", 1)
-		failure.IDs = b.allOutbox()
+		failure.Parcel = b.rows()
 		for i, wait := range []time.Duration{2 * time.Minute, 23 * time.Hour, 2 * time.Hour} {
 			require.Len(b.t, b.taken(by), 1, i)
 			given, err := b.outbox().Failed(b.ctx(), by, failure)
@@ -181,17 +194,84 @@ func TestWhatNobodyCanSendIsGivenUpAfterADay(t *testing.T) {
 	})
 }
 
-func TestPingsDoNotWaitForEachOther(t *testing.T) {
+// writePings puts a ping of each job into the outbox.
+func (b *bench) writePings(names ...string) {
+	var rows []outgoing
+	for _, name := range names {
+		rows = append(rows, toChannels([]string{PingChannel}, NewMessageID(), Message{Event: PingSuccess, Job: name, RunID: 7, Text: "t"})...)
+	}
+	tx, err := b.db.BeginTx(b.ctx(), nil)
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.addMessages(b.ctx(), tx, rows))
+	require.NoError(b.t, tx.Commit())
+}
+
+func TestPingsOfJobsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
-		b.write(PingChannel, 3)
-		assert.Equal(b.t, map[string]int{PingChannel: 2}, b.taken(sender("a")))
-		assert.Equal(b.t, map[string]int{PingChannel: 1}, b.taken(sender("a")))
-		b.write(PingChannel, 1)
 		by := sender("a")
-		by.Pings = []string{"other"}
+		by.Pings = []string{"j", "k", "l"}
+		b.writePings("j", "k", "l", "unknown")
+		assert.Equal(b.t, map[string]int{PingChannel: 2}, b.taken(by))
+		assert.Equal(b.t, map[string]int{PingChannel: 1}, b.taken(by))
 		assert.Empty(b.t, b.taken(by), "it does not know the URL of the job")
 	})
+}
+
+// The pings of one job go in their order, whoever sends them.
+func TestPingsOfAJobGoOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		for range 3 {
+			b.writePings("j")
+		}
+		ids := b.allOutbox()
+		for i, id := range ids {
+			rows, err := b.outbox().Claim(b.ctx(), sender("a"))
+			require.NoError(b.t, err)
+			require.Len(b.t, rows, 1)
+			assert.Equal(b.t, id, rows[0].ID)
+			assert.Empty(b.t, b.taken(sender("b")), "the one before is being sent")
+			require.NoError(b.t, b.outbox().Sent(b.ctx(), rows))
+			assert.Len(b.t, b.allOutbox(), len(ids), i)
+		}
+	})
+}
+
+// What could not be told is of no use any more once a later run of the job has been told of, or tried: a success that comes
+// after the failure that followed it would call the job well.
+func TestALaterPingTakesTheEarliersPlace(t *testing.T) {
+	t.Parallel()
+	for _, arrives := range []bool{true, false} {
+		each(t, func(b *bench) {
+			b.writePings("j", "other")
+			by := sender("a")
+			by.Pings = []string{"j", "other"}
+			first, err := b.outbox().Claim(b.ctx(), by)
+			require.NoError(b.t, err)
+			require.Len(b.t, first, 2)
+			for i := range first {
+				_, err = b.outbox().Failed(b.ctx(), by, &OutboxFailure{Parcel: first[i : i+1], Again: time.Minute, Why: "away"})
+				require.NoError(b.t, err)
+			}
+			b.writePings("j")
+			b.later(2 * time.Minute)
+			by.Pings = []string{"j"}
+			next, err := b.outbox().Claim(b.ctx(), by)
+			require.NoError(b.t, err)
+			require.Len(b.t, next, 1, "both are due")
+			assert.Greater(b.t, next[0].ID, first[1].ID)
+			if arrives {
+				require.NoError(b.t, b.outbox().Sent(b.ctx(), next))
+			} else {
+				_, err = b.outbox().Failed(b.ctx(), by, &OutboxFailure{Parcel: next, Again: time.Minute, Why: "away"})
+				require.NoError(b.t, err)
+			}
+			left := b.allOutbox()
+			assert.NotContains(b.t, left, first[0].ID)
+			assert.ElementsMatch(b.t, []int64{first[1].ID, next[0].ID}, left)
+		})
+	}
 }
 
 func TestManySendersTakeEachMessageOnce(t *testing.T) {

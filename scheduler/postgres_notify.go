@@ -32,8 +32,8 @@ ORDER BY r.id LIMIT ?`,
 
 	addMessages: `
 INSERT INTO outbox (key, channel, event, job, run_id, payload, created_at, due_at)
-SELECT key, channel, event, job, run_id, payload, clock_timestamp(), clock_timestamp()
-FROM jsonb_to_recordset(?::jsonb) AS x (key text, channel text, event text, job text, run_id bigint, payload jsonb)
+SELECT key, channel, event, job, run_id, payload, clock_timestamp(), clock_timestamp() + wait * interval '1 millisecond'
+FROM jsonb_to_recordset(?::jsonb) AS x (key text, channel text, event text, job text, run_id bigint, payload jsonb, wait bigint)
 ORDER BY key COLLATE "C"
 ON CONFLICT (key) DO NOTHING`,
 

@@ -6,6 +6,9 @@ const postgresOutboxReturning = `RETURNING id, channel, job, attempts, payload, 
 const postgresUnclaimed = `SELECT p.id FROM outbox AS p
 	WHERE p.state = 'pending' AND p.due_at <= statement_timestamp() AND (p.claimed_until IS NULL OR p.claimed_until <= clock_timestamp())`
 
+// A ping waits for those of its job that are being sent, and for the earlier ones that were not tried yet; one that was tried
+// waits for all that came after it.
+//
 // One claims at a time, so that of two senders the second one sees to which channels the first one is about to send. The
 // number has no meaning, and must never change.
 //
@@ -21,6 +24,9 @@ WHERE state = 'pending' AND (claimed_until IS NULL OR claimed_until <= clock_tim
 	ORDER BY p.due_at, p.id LIMIT ?)
 	UNION ALL
 	(` + postgresUnclaimed + ` AND p.channel = ? AND p.job IN (SELECT jsonb_array_elements_text(?::jsonb))
+		AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.channel = p.channel AND o.job = p.job AND o.state = 'pending' AND o.id <> p.id
+			AND (o.claimed_until > clock_timestamp()
+				OR CASE WHEN p.attempts = 0 THEN o.attempts = 0 AND o.id < p.id ELSE o.attempts = 0 OR o.id > p.id END))
 	ORDER BY p.due_at, p.id LIMIT ?))
 ` + postgresOutboxReturning,
 
@@ -40,6 +46,11 @@ UPDATE outbox SET due_at = clock_timestamp() + ?0 * interval '1 millisecond',
 	done_at = CASE WHEN created_at <= clock_timestamp() - ?3 * interval '1 millisecond' THEN clock_timestamp() END
 WHERE state = 'pending' AND id IN (SELECT jsonb_array_elements_text(?4::jsonb)::bigint) AND claimed_by = ?5
 ` + postgresOutboxReturning,
+
+	hurry: `UPDATE outbox SET due_at = clock_timestamp() WHERE state = 'pending' AND channel = ? AND due_at > clock_timestamp()`,
+	overtaken: `
+DELETE FROM outbox WHERE state = 'pending' AND channel = ? AND job = ? AND id < ? AND attempts > 0
+	AND (claimed_until IS NULL OR claimed_until <= clock_timestamp())`,
 
 	giveUp: `
 UPDATE outbox SET state = 'given_up', done_at = clock_timestamp(), last_error = ?

@@ -26,7 +26,7 @@ ORDER BY r.id LIMIT ?`,
 	addMessages: `
 INSERT INTO outbox (key, channel, event, job, run_id, payload, created_at, due_at)
 SELECT value->>'key', value->>'channel', value->>'event', value->>'job', value->>'run_id', value->'payload', ` +
-		sqliteNow + `, ` + sqliteNow + `
+		sqliteNow + `, ` + sqliteNow + ` + (value->>'wait')
 FROM json_each(?) WHERE true
 ON CONFLICT (key) DO NOTHING`,
 

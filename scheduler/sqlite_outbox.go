@@ -16,6 +16,9 @@ WHERE id IN (
 		ORDER BY p.due_at, p.id LIMIT ?)
 	UNION ALL
 	SELECT id FROM (` + sqliteUnclaimed + ` AND p.channel = ? AND p.job IN (SELECT value FROM json_each(?))
+		AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.channel = p.channel AND o.job = p.job AND o.state = 'pending' AND o.id <> p.id
+			AND (o.claimed_until > ` + sqliteNow + `
+				OR CASE WHEN p.attempts = 0 THEN o.attempts = 0 AND o.id < p.id ELSE o.attempts = 0 OR o.id > p.id END))
 		ORDER BY p.due_at, p.id LIMIT ?))
 ` + sqliteOutboxReturning,
 
@@ -33,6 +36,11 @@ UPDATE outbox SET due_at = ` + sqliteNow + ` + ?0, claimed_until = ` + sqliteNow
 	done_at = CASE WHEN created_at <= ` + sqliteNow + ` - ?3 THEN ` + sqliteNow + ` END
 WHERE state = 'pending' AND id IN (SELECT value FROM json_each(?4)) AND claimed_by = ?5
 ` + sqliteOutboxReturning,
+
+	hurry: `UPDATE outbox SET due_at = ` + sqliteNow + ` WHERE state = 'pending' AND channel = ? AND due_at > ` + sqliteNow,
+	overtaken: `
+DELETE FROM outbox WHERE state = 'pending' AND channel = ? AND job = ? AND id < ? AND attempts > 0
+	AND (claimed_until IS NULL OR claimed_until <= ` + sqliteNow + `)`,
 
 	giveUp: `
 UPDATE outbox SET state = 'given_up', done_at = ` + sqliteNow + `, last_error = ?

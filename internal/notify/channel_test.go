@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +179,46 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 		_, _ = conn.Write([]byte(token + "\r\n\r\n"))
 		_ = conn.Close()
 	}
+}
+
+// Who asks to be left alone is, but not for longer than an hour.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "0": 0, "90": 90 * time.Second, "7200": time.Hour, "99999999999999999999": 0, "-5": 0, "soon": 0,
+		"Fri, 01 May 2026 00:01:40 GMT": 100 * time.Second, "Thu, 30 Apr 2026 23:59:00 GMT": 0, "Fri, 01 May 2099 00:00:00 GMT": time.Hour,
+	} {
+		assert.Equal(t, want, retryAfter(header, now), header)
+	}
+	for code, want := range map[int]time.Duration{429: 90 * time.Second, 503: 90 * time.Second, 500: 0} {
+		r := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "90")
+			w.WriteHeader(code)
+		})
+		refused := &refusedError{}
+		err := courier{}.send(t.Context(), &jobs.Channel{Slack: &jobs.SlackChannel{URL: r.secretURL(), AllowPrivate: true}}, events(1))
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, want, refused.wait, code)
+	}
+}
+
+// A receiver that answers without an end, or without a body's end, is left after what it needs to say yes.
+func TestAnEndlessAnswerIsNotRead(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	r := receive(t, func(w http.ResponseWriter, req *http.Request) {
+		block := make([]byte, 1<<20)
+		for req.Context().Err() == nil {
+			n, err := w.Write(block)
+			if sent.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	})
+	require.NoError(t, courier{}.send(t.Context(), &jobs.Channel{Slack: &jobs.SlackChannel{URL: r.secretURL(), AllowPrivate: true}}, events(1)))
+	r.Close() // waits for the handler
+	assert.Less(t, sent.Load(), int64(64<<20), "what the sockets hold, and no 2 GB")
 }
 
 func TestPrivateAddressesAreRefused(t *testing.T) {

@@ -11,7 +11,8 @@
 // names in its certificate.
 //
 // Not guaranteed: exactly once. A sender that is killed between the other side's answer and the mark leaves a message that
-// is sent again; it has the same id. The ping that a run has begun may be lost.
+// is sent again; it has the same id. The ping that a run has begun may be lost, and of the ends of a job that could not be told
+// only the last one is told later.
 //
 // Failure: a channel that does not answer is tried again with growing pauses; after a day its messages are given up, with a
 // line in the log and a row of the audit.

@@ -13,6 +13,8 @@ import (
 	"net/mail"
 	"net/smtp"
 	"net/textproto"
+	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,6 +29,8 @@ const (
 	tlsImplicit = "tls"
 	tlsStart    = "starttls" // and "" means the same
 )
+
+const endOfData = "the end of DATA"
 
 // errPlain keeps a password from being sent where others can read it.
 var errPlain = errors.New(
@@ -63,11 +67,32 @@ func converse(conn net.Conn, ch *jobs.EmailChannel, host string, config *tls.Con
 	if err != nil {
 		return step("the greeting", err)
 	}
+	if err := client.Hello(helloName(conn.LocalAddr())); err != nil {
+		return step("the greeting", err)
+	}
 	if err := secure(client, ch, host, config); err != nil {
 		return err
 	}
 	return deliver(client, ch, doc)
 }
+
+// helloName is how this host calls itself: its full name, and where it has none its address (RFC 5321, 4.1.3). Relays turn
+// away who says "localhost".
+func helloName(local net.Addr) string {
+	if name, err := os.Hostname(); err == nil && fullName.MatchString(name) {
+		return name
+	}
+	tcp, ok := local.(*net.TCPAddr)
+	if !ok {
+		return "localhost"
+	}
+	if ip4 := tcp.IP.To4(); ip4 != nil {
+		return "[" + ip4.String() + "]"
+	}
+	return "[IPv6:" + tcp.IP.String() + "]"
+}
+
+var fullName = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`)
 
 // secure makes the connection one that nobody else reads, as far as the channel wants it, and logs in.
 func secure(client *smtp.Client, ch *jobs.EmailChannel, host string, config *tls.Config) error {
@@ -96,11 +121,9 @@ func deliver(client *smtp.Client, ch *jobs.EmailChannel, doc []byte) error {
 	if err := client.Mail(from.Address); err != nil {
 		return step("MAIL FROM", err)
 	}
-	for _, to := range ch.To {
-		address, _ := mail.ParseAddress(to)
-		if err := client.Rcpt(address.Address); err != nil {
-			return step("RCPT TO", err)
-		}
+	refused, err := recipients(client, ch.To)
+	if err != nil {
+		return err
 	}
 	w, err := client.Data()
 	if err != nil {
@@ -110,18 +133,51 @@ func deliver(client *smtp.Client, ch *jobs.EmailChannel, doc []byte) error {
 		return step("DATA", err)
 	}
 	if err := w.Close(); err != nil {
-		return step("the end of DATA", err)
+		return step(endOfData, err)
 	}
 	_ = client.Quit() // the mail is accepted
-	return nil
+	return refused
 }
+
+// recipients names them. One that the server does not know (somebody has left) is no reason that nobody hears of
+// anything: refused says so when others are taken.
+func recipients(client *smtp.Client, to []string) (refused, err error) {
+	taken := 0
+	var first error
+	for i, text := range to {
+		address, _ := mail.ParseAddress(text)
+		err := client.Rcpt(address.Address)
+		answer, isAnswer := errors.AsType[*textproto.Error](err)
+		switch {
+		case err == nil:
+			taken++
+		case !isAnswer:
+			return nil, step("RCPT TO", err)
+		case first == nil:
+			first = step("RCPT TO", err)
+			refused = &partlyError{fmt.Sprintf("the mail server answered %d to recipient %d of %d: the mail went without", answer.Code, i+1, len(to))}
+		}
+	}
+	if taken == 0 {
+		return nil, first
+	}
+	return refused, nil
+}
+
+// partlyError is a message that arrived, but not everywhere.
+type partlyError struct{ text string }
+
+func (e *partlyError) Error() string { return e.text }
 
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
 // step is an error of the conversation: what was said, and the number of the answer. Its text is the server's, and stays out.
 func step(what string, err error) error {
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
-		return fmt.Errorf("the mail server answered %d to %s", answer.Code, what)
+		return &refusedError{
+			text:    fmt.Sprintf("the mail server answered %d to %s", answer.Code, what),
+			content: what == endOfData && answer.Code/100 == 5,
+		}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("the mail server closed the connection at %s", what)
@@ -151,7 +207,7 @@ func emailOf(ch *jobs.EmailChannel, messages []scheduler.Message, now time.Time)
 	for _, header := range [][2]string{
 		{"From", from.String()},
 		{"To", strings.Join(to, ",\r\n ")},
-		{"Subject", mime.QEncoding.Encode("utf-8", subject(messages))},
+		{"Subject", folded(mime.QEncoding.Encode("utf-8", subject(messages)))},
 		{"Date", now.UTC().Format(time.RFC1123Z)},
 		{"Message-ID", "<" + idOf(messages) + "@" + domain + ">"},
 		{"Auto-Submitted", "auto-generated"},
@@ -169,6 +225,10 @@ func emailOf(ch *jobs.EmailChannel, messages []scheduler.Message, now time.Time)
 	_ = w.Close()
 	return b.Bytes(), nil
 }
+
+// folded puts each word of an encoded header on a line of its own: a line may have 998 bytes (RFC 5322, 2.1.1), and 150 letters
+// that are not ASCII have more.
+func folded(header string) string { return strings.ReplaceAll(header, "?= =?", "?=\r\n =?") }
 
 // subject is one line, and not a long one.
 func subject(messages []scheduler.Message) string {

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,6 +17,7 @@ import (
 	"mime/quotedprintable"
 	"net"
 	"net/mail"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +38,7 @@ type mailServer struct {
 	config   *tls.Config
 	implicit bool
 	offers   string            // a line of EHLO: STARTTLS, or nothing
-	answers  map[string]string // in place of the good ones, by the first word
+	answers  map[string]string // in place of the good ones, by the first word, or the line
 
 	said []string // what the client has said
 	data string
@@ -91,7 +93,7 @@ func (s *mailServer) talk(conn net.Conn) {
 		line = strings.TrimSpace(line)
 		s.said = append(s.said, line)
 		word, _, _ := strings.Cut(line, " ")
-		if bad := s.answers[word]; bad != "" {
+		if bad := cmp.Or(s.answers[line], s.answers[word]); bad != "" {
 			_, _ = fmt.Fprint(conn, bad+" "+password+"\r\n") // some servers repeat what they got
 			continue
 		}
@@ -149,12 +151,13 @@ func TestAMail(t *testing.T) {
 			ch := s.channel()
 			ch.TLS = how
 			evil := event(1)
-			evil.Job = "backup\r\nBcc: everybody@example.com\r\n\r\nä"
+			evil.Job = "backup\r\nBcc: everybody@example.com\r\n\r\nä" + strings.Repeat("夜", 200)
 			evil.Text = "first\r\n.\r\nMAIL FROM:<x@example.com> " + strings.Repeat("ö", 100)
 			require.NoError(t, s.mail(t, ch, []scheduler.Message{evil, event(2)}))
 			<-s.done
 			auth := "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00me\x00"+password))
-			want := []string{"EHLO localhost", "STARTTLS", "EHLO localhost", auth, "MAIL FROM:<cron@example.com>", "RCPT TO:<ops@example.com>", "RCPT TO:<bob@example.com>", "DATA", "QUIT"}
+			hello := "EHLO " + helloName(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			want := []string{hello, "STARTTLS", hello, auth, "MAIL FROM:<cron@example.com>", "RCPT TO:<ops@example.com>", "RCPT TO:<bob@example.com>", "DATA", "QUIT"}
 			if how == "tls" || how == "none" {
 				want = want[2:]
 			}
@@ -164,7 +167,11 @@ func TestAMail(t *testing.T) {
 			require.NoError(t, err)
 			subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
 			require.NoError(t, err)
-			assert.Equal(t, `[cronlatch] failure: backup\r\nBcc: everybody@example.com\r\n\r\nä and 1 more`, subject)
+			full := []rune(`[cronlatch] failure: backup\r\nBcc: everybody@example.com\r\n\r\nä` + strings.Repeat("夜", 200))
+			assert.Equal(t, string(full[:150])+"...", subject)
+			for line := range strings.SplitSeq(s.data, "\r\n") {
+				assert.LessOrEqual(t, len(line), 90)
+			}
 			assert.Empty(t, m.Header.Get("Bcc"))
 			assert.Equal(t, "<"+idOf([]scheduler.Message{evil, event(2)})+"@example.com>", m.Header.Get("Message-ID"))
 			at, err := m.Header.Date()
@@ -212,6 +219,32 @@ func TestWhatAMailServerRefuses(t *testing.T) {
 	}
 }
 
+// Of several recipients one that the server does not take is no reason that nobody hears of anything, and it is told.
+func TestOneRecipientOfSeveralIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t, func(s *mailServer) { s.answers["RCPT TO:<ops@example.com>"] = "550" })
+	err := s.mail(t, s.channel(), events(1))
+	<-s.done
+	partly := &partlyError{}
+	require.ErrorAs(t, err, &partly)
+	require.EqualError(t, err, "the mail server answered 550 to recipient 1 of 2: the mail went without")
+	assert.Contains(t, s.said, "RCPT TO:<bob@example.com>")
+	assert.Contains(t, s.data, "[failure] backup failed 0")
+}
+
+func TestAMailServerHearsAName(t *testing.T) {
+	t.Parallel()
+	for name, local := range map[string]net.Addr{
+		`[192.0.2.7]`: &net.TCPAddr{IP: net.ParseIP("192.0.2.7")}, `[IPv6:2001:db8::1]`: &net.TCPAddr{IP: net.ParseIP("2001:db8::1")},
+		"localhost": &net.UnixAddr{},
+	} {
+		if full, err := os.Hostname(); err == nil && strings.Contains(full, ".") {
+			name = full
+		}
+		assert.Equal(t, name, helloName(local))
+	}
+}
+
 // dataAfter ends the conversation and returns the mail.
 func (s *mailServer) dataAfter(t *testing.T) string {
 	t.Helper()
@@ -239,5 +272,5 @@ func TestAPasswordIsNotSentInTheClear(t *testing.T) {
 	require.ErrorIs(t, err, errPlain)
 	_ = client.Close()
 	<-over
-	assert.Empty(t, s.said)
+	assert.Equal(t, []string{"EHLO localhost"}, s.said)
 }

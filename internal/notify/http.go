@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"time"
 
 	"github.com/cronlatch/cronlatch/internal/address"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -61,14 +62,10 @@ func (o *outgoing) exchange(ctx context.Context) error {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // what it says does not matter
-	switch answer.StatusCode / 100 {
-	case 2:
+	if answer.StatusCode/100 == 2 {
 		return nil
-	case 3:
-		return fmt.Errorf("the server answered %d, and redirects are not followed", answer.StatusCode)
-	default:
-		return fmt.Errorf("the server answered %d", answer.StatusCode)
 	}
+	return refusedBy(answer, time.Now())
 }
 
 func (o *outgoing) transport(host string) *http.Transport {

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ const (
 
 	firstPause   = 30 * time.Second // after the first try; each further one doubles it
 	longestPause = time.Hour
+	apart        = 2 * scheduler.OutboxQuiet // between the halves of a parcel that was refused
 
 	// lastTry is how long a try may go on when the replica leaves.
 	lastTry = time.Second
@@ -163,6 +165,10 @@ func (s *Sender) try(ctx context.Context, c *can, parcel []scheduler.OutboxRow) 
 	failpoint.Hit("sent")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
+	if partly, ok := errors.AsType[*partlyError](err); ok {
+		s.o.Log.Warn("a message did not reach everybody", zap.String("channel", parcel[0].Channel), zap.Error(partly))
+		err = nil
+	}
 	if err == nil {
 		s.sent(ctx, parcel)
 		return
@@ -208,7 +214,7 @@ func (s *Sender) deliver(ctx context.Context, c *can, parcel []scheduler.OutboxR
 
 // sent marks what has arrived. When that fails, it is sent again after the lease.
 func (s *Sender) sent(ctx context.Context, parcel []scheduler.OutboxRow) {
-	if err := s.o.Outbox.Sent(ctx, idsOf(parcel)); err != nil {
+	if err := s.o.Outbox.Sent(ctx, parcel); err != nil {
 		s.o.Log.Warn("messages were sent, but that could not be noted: they are sent again",
 			zap.String("channel", parcel[0].Channel), zap.Error(err))
 	}
@@ -223,14 +229,30 @@ func idsOf(parcel []scheduler.OutboxRow) []int64 {
 }
 
 func (s *Sender) failed(ctx context.Context, c *can, parcel []scheduler.OutboxRow, why error) {
-	f := scheduler.OutboxFailure{IDs: idsOf(parcel), Again: pause(parcel[0].Attempts), Why: why.Error()} // the oldest decides when
 	s.o.Log.Warn("a message could not be sent", zap.String("channel", parcel[0].Channel), audit.Job(parcel[0].Job),
 		zap.Int("messages", len(parcel)), zap.Int("attempt", parcel[0].Attempts), zap.Error(why))
-	given, err := s.o.Outbox.Failed(ctx, &c.OutboxSender, &f)
-	if err != nil {
-		s.o.Log.Warn("that a message could not be sent was not noted: it is tried again", zap.Error(err))
+	for i, piece := range pieces(parcel, why) {
+		f := scheduler.OutboxFailure{Parcel: piece, Again: pause(piece[0].Attempts), Why: why.Error()} // the oldest decides when
+		if refused, ok := errors.AsType[*refusedError](why); ok {
+			f.Again, f.Quiet = max(f.Again, refused.wait), refused.wait
+		}
+		f.Again += time.Duration(i) * apart
+		given, err := s.o.Outbox.Failed(ctx, &c.OutboxSender, &f)
+		if err != nil {
+			s.o.Log.Warn("that a message could not be sent was not noted: it is tried again", zap.Error(err))
+		}
+		s.gaveUp(given, why.Error())
 	}
-	s.gaveUp(given, why.Error())
+}
+
+// pieces is what goes together the next time. When it may be one message for which all were refused, the halves go apart, so
+// that the others do not have its fate.
+func pieces(parcel []scheduler.OutboxRow, why error) [][]scheduler.OutboxRow {
+	refused, ok := errors.AsType[*refusedError](why)
+	if !ok || !refused.content || len(parcel) == 1 {
+		return [][]scheduler.OutboxRow{parcel}
+	}
+	return [][]scheduler.OutboxRow{parcel[:len(parcel)/2], parcel[len(parcel)/2:]}
 }
 
 // pause is how long to wait after the n-th try: from 30 s up to an hour, and a fifth of it less at random.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,8 +71,12 @@ func inABubble(t *testing.T, f func(t *testing.T, s *stage)) {
 // write puts a message into the outbox.
 func (s *stage) write(channel string) {
 	s.n++
+	job := "j"
+	if channel == scheduler.PingChannel { // those of one job go one after the other
+		job += strconv.Itoa(s.n)
+	}
 	_, err := s.db.Main.NewRaw(`INSERT INTO outbox (key, channel, event, job, run_id, payload, created_at, due_at)
-		VALUES (?, ?, 'failure', 'j', ?, ?, ?, ?)`, strconv.FormatInt(int64(s.n), 10), channel, s.n,
+		VALUES (?, ?, 'failure', ?, ?, ?, ?, ?)`, strconv.FormatInt(int64(s.n), 10), channel, job, s.n,
 		fmt.Sprintf(`{"id": "m%d", "event": "failure", "job": "j", "run_id": %d, "text": "t"}`, s.n, s.n),
 		time.Now().UnixMilli(), time.Now().UnixMilli()).Exec(s.t.Context())
 	require.NoError(s.t, err)
@@ -83,12 +88,16 @@ func (s *stage) join(who string, channels ...string) (leave func()) {
 	outbox, err := scheduler.OpenOutbox(db.Main)
 	require.NoError(s.t, err)
 	known := map[string]jobs.Channel{}
+	pinged := make([]*jobs.Job, 20)
+	for i := range pinged {
+		pinged[i] = &jobs.Job{Name: "j" + strconv.Itoa(i), Ping: "https://ping.example/x"}
+	}
 	for _, name := range channels {
 		known[name] = jobs.Channel{Name: name}
 	}
 	sender := NewSender(Options{
 		Outbox: outbox, Channels: func() map[string]jobs.Channel { return known },
-		Jobs: func() []*jobs.Job { return []*jobs.Job{{Name: "j", Ping: "https://ping.example/x"}} }, Check: func(context.Context) error { return nil },
+		Jobs: func() []*jobs.Job { return pinged }, Check: func(context.Context) error { return nil },
 		Replica: who, Nonce: "1", Lease: testLease, Log: s.log, Audit: s.audit,
 	})
 	sender.send = func(ctx context.Context, ch *jobs.Channel, messages []scheduler.Message) error {
@@ -295,6 +304,141 @@ func TestLeavingDoesNotWait(t *testing.T) {
 		defer s.join("b", "ops")()
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"sent 2"}, s.states())
+	})
+}
+
+// Who asks to be left alone is left alone by new messages too.
+func TestAChannelThatAsksForAPauseHasIt(t *testing.T) {
+	t.Parallel()
+	inABubble(t, func(t *testing.T, s *stage) {
+		t.Helper()
+		s.answer = func(context.Context, string) error {
+			if time.Since(s.began) < 15*time.Minute {
+				return &refusedError{text: "the server answered 429", wait: 20 * time.Minute}
+			}
+			return nil
+		}
+		defer s.join("a", "ops", "night")()
+		s.write("ops")
+		time.Sleep(10 * time.Minute)
+		s.write("ops")
+		time.Sleep(15 * time.Minute)
+		assert.Equal(t, []string{"0s a: ops 1", "20m0s a: ops 2"}, roughly(s.lines()))
+		assert.Equal(t, []string{"sent 2", "sent 1"}, s.states())
+	})
+}
+
+// roughly rounds the instants of lines to minutes.
+func roughly(lines []string) []string {
+	for i, line := range lines {
+		at, what, _ := strings.Cut(line, " ")
+		d, _ := time.ParseDuration(at)
+		lines[i] = d.Round(time.Minute).String() + " " + what
+	}
+	return lines
+}
+
+// A channel that works again hears of all that has waited for it at once, and not an hour after the news that followed.
+func TestWhatWaitedComesSoonAfterTheFirstThatArrives(t *testing.T) {
+	t.Parallel()
+	inABubble(t, func(t *testing.T, s *stage) {
+		t.Helper()
+		s.answer = func(context.Context, string) error {
+			if time.Since(s.began) < 35*time.Minute {
+				return errors.New("no answer within 10s")
+			}
+			return nil
+		}
+		defer s.join("a", "ops", "night")()
+		s.write("ops")
+		s.write("night")
+		time.Sleep(36 * time.Minute)
+		before := len(s.lines())
+		s.write("ops")
+		time.Sleep(15 * time.Second)
+		assert.Len(t, s.lines()[before:], 2)
+		assert.Equal(t, "sent 1", s.states()[2])
+		assert.True(t, strings.HasPrefix(s.states()[0], "sent "))
+		assert.True(t, strings.HasPrefix(s.states()[1], "pending "), "another channel has its own turn")
+	})
+}
+
+// One message for which the other side refuses all that came with it does not take them along for a day.
+func TestOneBadMessageIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	inABubble(t, func(t *testing.T, s *stage) {
+		t.Helper()
+		for range 8 {
+			s.write("ops")
+		}
+		outbox, err := scheduler.OpenOutbox(s.db.Main)
+		require.NoError(t, err)
+		sender := NewSender(Options{
+			Outbox: outbox, Channels: func() map[string]jobs.Channel { return map[string]jobs.Channel{"ops": {Name: "ops"}} },
+			Jobs: func() []*jobs.Job { return nil }, Check: func(context.Context) error { return nil },
+			Replica: "a", Nonce: "1", Lease: testLease, Log: s.log, Audit: s.audit,
+		})
+		sender.send = func(_ context.Context, _ *jobs.Channel, messages []scheduler.Message) error {
+			if slices.ContainsFunc(messages, func(m scheduler.Message) bool { return m.ID == "m3" }) {
+				return &refusedError{text: "the server answered 400", content: true}
+			}
+			return nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); sender.Run(ctx) }()
+		time.Sleep(10 * time.Minute)
+		cancel()
+		<-over
+		for i, state := range s.states() {
+			assert.Equal(t, i != 2, strings.HasPrefix(state, "sent "), "m%d is %s", i+1, state)
+		}
+	})
+}
+
+// That a run has begun is not told after its end: it is cut before that may go out, and not begun when it comes too late.
+func TestABeginningDoesNotComeAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	inABubble(t, func(t *testing.T, s *stage) {
+		t.Helper()
+		job := &jobs.Job{Name: "j", Ping: "https://ping.example/x"}
+		p := NewPinger(func(string) *jobs.Job { return job }, s.log)
+		var mu sync.Mutex
+		told := map[int64]string{}
+		p.send = func(ctx context.Context, _ *jobs.Job, b began) error {
+			started := time.Since(s.began)
+			err := errors.New("no answer")
+			select {
+			case <-time.After(tryTimeout):
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			told[b.run] += fmt.Sprintf("%s to %s;", started, time.Since(s.began))
+			return err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); p.Run(ctx) }()
+		runs := make([]*jobs.Run, pingWorkers+1)
+		for i := range runs {
+			runs[i] = &jobs.Run{ID: int64(i + 1), Job: "j", Notify: true}
+			p.Claimed(runs[i])
+		}
+		time.Sleep(2 * time.Second)
+		for _, i := range []int{0, pingWorkers} { // one that is being told, and one that waits
+			p.Ended(&scheduler.Ending{Run: runs[i], Written: true})
+		}
+		p.Ended(&scheduler.Ending{Run: &jobs.Run{ID: 99}}) // one that never ran here
+		time.Sleep(time.Minute)
+		cancel()
+		<-over
+		assert.Equal(t, "0s to 2.5s;", told[1])
+		assert.Less(t, startGrace, scheduler.PingWait)
+		assert.Equal(t, "0s to 10s;11s to 21s;", told[2])
+		assert.NotContains(t, told, int64(pingWorkers+1))
+		assert.Empty(t, p.going)
 	})
 }
 
