@@ -43,6 +43,8 @@ func (a *app) logsCommand() *cobra.Command {
 		Args:    oneArg("a run's id or the name of a job"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case args[0] == "":
+				return usage("RUN is empty: it is a run's id or the name of a job")
 			case f.offset < 0:
 				return usage("--offset must not be negative")
 			case f.follow && f.format == logJSON:
@@ -85,9 +87,11 @@ func (a *app) logs(ctx, calls context.Context, c *api, run string, f logFlags) e
 	if f.follow {
 		return r.follow(ctx)
 	}
-	if _, err := r.catchUp(calls); err != nil {
+	last, err := r.catchUp(calls)
+	if err != nil {
 		return err
 	}
+	r.sayWhyNothing(&last)
 	if f.format == logJSON {
 		return output.Write(a.answer(output.JSON), output.List[wire.Output]{Items: pieces})
 	}
@@ -123,7 +127,20 @@ func findLog(ctx context.Context, c *api, run string) (int64, error) {
 	case len(page.Runs) > 0:
 		return 0, fail(exitFailure, "no run of %q was started yet", run).withHint("`cronlatch runs list --job %s` says why", run)
 	default:
-		return 0, fail(exitFailure, "there is no run of a job %q", run).withHint("`cronlatch jobs list` shows the jobs")
+		return 0, noLog(ctx, c, run)
+	}
+}
+
+// noLog says of a job without a run whether it is the job that there is not.
+func noLog(ctx context.Context, c *api, job string) error {
+	err := c.get(ctx, jobPath(job, ""), nil, &wire.Job{})
+	switch {
+	case isProblem(err, "not_found"):
+		return fail(exitFailure, "%w", err).withHint("`cronlatch jobs list` shows the jobs")
+	case err != nil:
+		return err
+	default:
+		return fail(exitFailure, "there is no run of %q", job).withHint("`cronlatch explain %s` tells when it runs", job)
 	}
 }
 

@@ -28,6 +28,7 @@ type logReader struct {
 	line   bool                    // the last byte that was shown ended a line, or none was
 	silent bool                    // the user was told that there is no answer
 	held   bool                    // the user was told that a person must decide
+	waits  bool                    // the user was told that the run has not begun
 }
 
 // newLogReader shows a run from its first byte on, as text on stdout.
@@ -108,15 +109,33 @@ func (r *logReader) look(ctx context.Context) (over bool, err error) {
 		r.held = true
 		r.a.say("run %d is held: the attempt before it was lost, and a person must decide", r.run)
 	}
+	if p.State == "pending" && !r.waits {
+		r.waits = true
+		r.sayWhyNothing(&p)
+	}
 	if !p.Ended || p.NextRunID == nil {
+		if p.Ended {
+			r.sayWhyNothing(&p)
+		}
 		return p.Ended, nil
 	}
 	if err := r.close(); err != nil {
 		return false, err
 	}
 	r.a.say("run %d has ended; the next attempt follows as run %d", r.run, *p.NextRunID)
-	r.run, r.offset, r.held = *p.NextRunID, 0, false
+	r.run, r.offset, r.held, r.waits = *p.NextRunID, 0, false, false
 	return false, nil
+}
+
+// sayWhyNothing says of a run that has printed nothing why that is: silence looks like an answer that is missing.
+func (r *logReader) sayWhyNothing(p *wire.Output) {
+	switch {
+	case p.TotalBytes > 0:
+	case p.State == "pending":
+		r.a.say("run %d has not begun; `cronlatch explain %d` tells what it waits for", r.run, r.run)
+	case p.Ended:
+		r.a.say("run %d has ended, and there is no output of it; `cronlatch explain %d` tells what became of it", r.run, r.run)
+	}
 }
 
 // text shows the job's bytes as they are, unless they go to a terminal that would act on them.

@@ -96,7 +96,13 @@ func TestLogsRefuses(t *testing.T) {
 	p.run(t, "logs", "5").says(t, exitFailure, "",
 		"cronlatch: there is no run 5\ncronlatch: old runs are deleted; `cronlatch runs list` shows those that are kept\n")
 	p.run(t, "logs", "nobody").says(t, exitFailure, "",
-		"cronlatch: there is no run of a job \"nobody\"\ncronlatch: `cronlatch jobs list` shows the jobs\n")
+		"cronlatch: no replica has ever planned a job \"nobody\"\ncronlatch: `cronlatch jobs list` shows the jobs\n")
+	p.run(t, "logs", "").says(t, exitUsage, "", "cronlatch: RUN is empty: it is a run's id or the name of a job\n")
+	p.exec(`INSERT INTO plan_positions (job, schedule_hash, position) VALUES ('backup:db', 'x', ?)`, p.at)
+	p.run(t, "logs", "backup:bd").says(t, exitFailure, "",
+		"cronlatch: no replica has ever planned a job \"backup:bd\", did you mean \"backup:db\"?\ncronlatch: `cronlatch jobs list` shows the jobs\n")
+	p.run(t, "logs", "backup:db").says(t, exitFailure, "",
+		"cronlatch: there is no run of \"backup:db\"\ncronlatch: `cronlatch explain backup:db` tells when it runs\n")
 	p.attempt(9, 1, "pending")
 	p.run(t, "logs", "backup:db").says(t, exitFailure, "",
 		"cronlatch: no run of \"backup:db\" was started yet\ncronlatch: `cronlatch runs list --job backup:db` says why\n")
@@ -105,6 +111,36 @@ func TestLogsRefuses(t *testing.T) {
 	} {
 		assert.Equal(t, exitUsage, p.run(t, args...).code, args)
 	}
+}
+
+// Silence is explained: a run that has not begun, one that printed nothing, or whose output is deleted.
+func TestARunWithoutOutputSaysWhy(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		t.Helper()
+		p := newPrinted(t, url)
+		p.attempt(7, 1, "pending")
+		waits := "cronlatch: run 7 has not begun; `cronlatch explain 7` tells what it waits for\n"
+		p.run(t, "logs", "7").says(t, exitOK, "", waits)
+		p.run(t, "logs", "7", "-o", "ndjson").says(t, exitOK, "", waits)
+		p.exec("UPDATE job_runs SET state = 'running', started_at = scheduled_at WHERE id = 7")
+		p.run(t, "logs", "7").says(t, exitOK, "", "")
+		p.exec("UPDATE job_runs SET state = 'finished', outcome = 'succeeded', finished_at = scheduled_at WHERE id = 7")
+		ended := "cronlatch: run 7 has ended, and there is no output of it; `cronlatch explain 7` tells what became of it\n"
+		p.run(t, "logs", "7").says(t, exitOK, "", ended)
+		p.run(t, "logs", "7", "-f").says(t, exitOK, "", ended)
+	})
+}
+
+func TestFollowingARunThatWaitsSaysSoOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pending := func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(wire.Output{RunID: 7, State: "pending"})
+	}
+	url, _ := scripted(t, pending, pending, piece(t, 0, "one\n", false), piece(t, 4, "", true))
+	w.run(t, "logs", "7", "-f", "--server", url).says(t, exitOK, "one\n",
+		"cronlatch: run 7 has not begun; `cronlatch explain 7` tells what it waits for\n")
 }
 
 // A run that is followed goes on in its next attempt, and ends with the last one.
@@ -141,7 +177,8 @@ func piece(t *testing.T, offset int, text string, ended bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, strconv.Itoa(offset), r.URL.Query().Get("offset"))
 		_ = json.NewEncoder(w).Encode(wire.Output{
-			RunID: 7, Offset: int64(offset), Data: []byte(text), NextOffset: int64(offset + len(text)), State: "running", Ended: ended,
+			RunID: 7, Offset: int64(offset), Data: []byte(text), NextOffset: int64(offset + len(text)), TotalBytes: int64(offset + len(text)),
+			State: "running", Ended: ended,
 		})
 	}
 }
