@@ -387,7 +387,7 @@ func TestOneBadMessageIsLeftBehind(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); sender.Run(ctx) }()
-		time.Sleep(10 * time.Minute)
+		time.Sleep(40 * time.Minute) // five tries and their pauses are 16 min
 		cancel()
 		<-over
 		for i, state := range s.states() {
