@@ -203,7 +203,7 @@ func (f *findings) errors() *Errors {
 		}
 	}
 	for i, p := range report.Problems {
-		if s := f.named(p.File); p.Code == codeAlias && !slices.Equal(s.mask(p.Line, s.line(p.Line)), s.line(p.Line)) {
+		if s := f.named(p.File); p.Code == codeAlias && !slices.Equal(s.mask(p.Line), s.line(p.Line)) {
 			report.Problems[i].Message = "an alias that repeats nothing, or not a map; put a text that begins with * in quotes"
 		}
 		report.Problems[i].Message = f.named(p.File).withoutHidden(report.Problems[i])

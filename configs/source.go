@@ -15,6 +15,9 @@ type source struct {
 	hidden []hiddenText
 	broken bool // it could not be read as a whole: more is hidden than needs to be
 	unread bool // nothing of it could be read, so that what is hidden goes by how lines look
+
+	masked     map[int][]rune // lines without secrets
+	maskedWith int            // how many texts were hidden then
 }
 
 func newSource(name, text string) *source {
@@ -87,7 +90,7 @@ func (s *source) snippet(number, column, length int) string {
 func (s *source) shown(number, start, end int) []rune {
 	all := s.line(number)
 	margin := max(0, start-maxURL)
-	part := s.mask(number, all)[margin:min(len(all), end+maxURL)]
+	part := s.mask(number)[margin:min(len(all), end+maxURL)]
 	return maskSecrets(s.looks(number, part, margin > 0))[start-margin : end-margin]
 }
 

@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -18,35 +19,72 @@ type hiddenText struct {
 const shortestHidden = 6
 
 // mask hides the values of secrets in a line: those that were read as such, and what looks like one where the file could
-// not be read, or has a key that nobody knows. The length stays, for the columns.
-func (s *source) mask(number int, line []rune) []rune {
-	text := string(line)
+// not be read, or has a key that nobody knows. The length stays, for the columns. A line is masked once for all problems
+// that it has: a megabyte in one line may have thousands of both.
+func (s *source) mask(number int) []rune {
+	if len(s.hidden) != s.maskedWith {
+		s.masked, s.maskedWith = nil, len(s.hidden)
+	}
+	if line, ok := s.masked[number]; ok {
+		return line
+	}
+	line := []rune(s.maskLooks(number, s.maskHidden(number)))
+	if s.masked == nil {
+		s.masked = map[int][]rune{}
+	}
+	s.masked[number] = line
+	return line
+}
+
+// maskHidden hides what was read as a secret: wherever the line has it, and where it begins. A short one may be a part of
+// anything, and one with escapes is written in another way; of them, the place is hidden.
+func (s *source) maskHidden(number int) string {
+	line := s.line(number)
+	var swaps []string
+	places := slices.Clone(line)
 	for _, h := range s.hidden {
 		if number < h.at.line || number > h.last {
 			continue
 		}
-		if len(h.text) >= shortestHidden && strings.Contains(text, h.text) {
-			text = strings.ReplaceAll(text, h.text, stars(h.text))
-		} else if number == h.at.line { // a short one may be a part of anything, and one with escapes is written in another way
-			text = starsAt([]rune(text), h.at)
+		long := len(h.text) >= shortestHidden
+		if long {
+			swaps = append(swaps, h.text, stars(h.text))
+		}
+		if number == h.at.line && (!long || !strings.Contains(string(h.at.of(line)), h.text)) {
+			hideRunes(h.at.of(places))
 		}
 	}
+	if len(swaps) == 0 {
+		return string(places)
+	}
+	text := []rune(strings.NewReplacer(swaps...).Replace(string(line)))
+	for i, r := range places {
+		if r != line[i] {
+			text[i] = r
+		}
+	}
+	return string(text)
+}
+
+// maskLooks hides what is behind the keys of secrets in a line, or below one.
+func (s *source) maskLooks(number int, text string) string {
 	switch from := secretKey.FindStringIndex(text); {
 	case from != nil && s.broken:
-		text = text[:from[1]] + stars(text[from[1]:])
+		return text[:from[1]] + stars(text[from[1]:])
 	case from != nil:
-		text = text[:from[1]] + maskValues(text[from[1]:])
+		return text[:from[1]] + maskValues(text[from[1]:])
 	case s.inSecrets(number) && s.broken:
 		_, value, _ := strings.Cut(text, ":")
 		if value == "" {
 			value = text
 		}
-		text = strings.TrimSuffix(text, value) + stars(value)
+		return strings.TrimSuffix(text, value) + stars(value)
 	case s.inSecrets(number):
 		key := firstKey.FindString(text)
-		text = key + maskValues(text[len(key):])
+		return key + maskValues(text[len(key):])
+	default:
+		return text
 	}
-	return []rune(text)
 }
 
 // secretKey is the end of a key whose values are secrets; what comes before it in its line is not.
@@ -69,12 +107,16 @@ func maskValues(text string) string {
 	})
 }
 
-// starsAt hides a place of a line.
-func starsAt(line []rune, at place) string {
-	for i := max(at.column-1, 0); i < min(at.column-1+at.length, len(line)); i++ {
-		line[i] = '*'
+// of is the part of a line that a place is.
+func (p place) of(line []rune) []rune {
+	from := min(max(p.column-1, 0), len(line))
+	return line[from:min(from+max(p.length, 0), len(line))]
+}
+
+func hideRunes(part []rune) {
+	for i := range part {
+		part[i] = '*'
 	}
-	return string(line)
 }
 
 func stars(text string) string { return string(bytes.Repeat([]byte("*"), len([]rune(text)))) }
