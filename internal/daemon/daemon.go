@@ -221,8 +221,8 @@ func (d *Daemon) work(ctx context.Context, db *database.DB, url string) (err err
 		case <-keeping.Done():
 		}
 	})
-	context.AfterFunc(ctx, func() { d.state.Store(stateDraining) })
 	d.state.Store("")
+	context.AfterFunc(ctx, func() { d.state.Store(stateDraining) }) // last: ctx may be over already
 	if d.o.Started != nil {
 		d.o.Started(url, sup.Weaknesses())
 	}

@@ -66,9 +66,10 @@ func NewSender(o Options) *Sender {
 func (s *Sender) Run(ctx context.Context) {
 	sending, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	// Not stopped before all are back: that could come before it has begun, and then nothing cuts what hangs.
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, cut) })()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, cut) })()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	giveUp := time.NewTicker(failpoint.Every(giveUpEvery))
