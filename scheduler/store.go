@@ -56,10 +56,10 @@ type store struct {
 func openStore(db *bun.DB) (*store, error) {
 	switch d := db.Dialect().Name(); d {
 	case dialect.PG:
-		failpoint.Statements(&postgresQueries, &postgresActions, &postgresNotify, &postgresOutbox, &postgresRetention, &postgresAudit)
+		failpoint.Statements(&postgresQueries, &postgresActions, &postgresNotify, &postgresOutbox, &postgresRetention, &postgresAudit, &postgresWaits)
 		return &store{db: db, q: &postgresQueries, d: d, silence: locking.DefaultTTL}, nil
 	case dialect.SQLite:
-		failpoint.Statements(&sqliteQueries, &sqliteActions, &sqliteNotify, &sqliteOutbox, &sqliteRetention, &sqliteAudit)
+		failpoint.Statements(&sqliteQueries, &sqliteActions, &sqliteNotify, &sqliteOutbox, &sqliteRetention, &sqliteAudit, &sqliteWaits)
 		return &store{db: db, q: &sqliteQueries, d: d, silence: locking.DefaultTTL}, nil
 	default:
 		return nil, fmt.Errorf("scheduler: no store for dialect %v", d)

@@ -32,7 +32,7 @@ func TestADrainedReplicaLeavesTheWorkToOthers(t *testing.T) {
 		code, out := f.Cronlatch(append([]string{"replicas", "drain", victim.Name, "--reason", "kernel"}, server...)...)
 		require.Zero(t, code, out)
 		asked := boottime.Now()
-		until(t, "it is not ready", patience, func() bool { return victim.get("/readyz") == http.StatusServiceUnavailable })
+		until(t, "it is not ready", patience, func() bool { return victim.readyz() == http.StatusServiceUnavailable })
 		assert.Less(t, boottime.Now()-asked, 5*time.Second, "it notices soon")
 		s := span{from: f.now()}
 
@@ -48,7 +48,7 @@ func TestADrainedReplicaLeavesTheWorkToOthers(t *testing.T) {
 		until(t, "it works again", patience, func() bool {
 			return f.count("replica = ? AND started_at IS NOT NULL AND id > ?", victim.Name, f.lastBefore(s.until)) > 0
 		})
-		assert.Equal(t, http.StatusOK, victim.get("/readyz"))
+		assert.Equal(t, http.StatusOK, victim.readyz())
 		for _, r := range f.Rest().Runs {
 			if r.Replica == victim.Name && r.StartedAt != nil {
 				assert.False(t, s.has(*r.StartedAt), "run %d of %s started at %s", r.ID, r.Job, r.StartedAt)

@@ -71,19 +71,19 @@ func (r *Replica) WaitReady() {
 		if r.Ended() {
 			r.fleet.tb.Fatalf("replica %s ended with %d before it was ready", r.Name, r.code)
 		}
-		return r.get("/readyz") == http.StatusOK
+		return r.readyz() == http.StatusOK
 	})
 }
 
-// get is the status of a page, 0 when there was no answer.
-func (r *Replica) get(path string) int {
+// readyz is the status of /readyz, 0 when there was no answer.
+func (r *Replica) readyz() int {
 	url := r.address()
 	if url == "" {
 		return 0
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
 	if err != nil {
 		return 0
 	}

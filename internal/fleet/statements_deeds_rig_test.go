@@ -138,7 +138,7 @@ func (d *deeds) ask(path string, body, out any) (status int) {
 		}
 		var err error
 		if status, err = d.f.tryPost(r, path, body, out); err != nil {
-			require.True(d.f.tb, d.b == nil, "the other daemon answers: %v", err)
+			require.Nil(d.f.tb, d.b, "the other daemon answers: %v", err)
 			r.Wait(patience)
 		}
 		return err == nil
@@ -201,7 +201,7 @@ func (d *deeds) all() {
 	for _, path := range []string{"drain", "undrain"} {
 		require.Equal(t, http.StatusOK, d.ask("/replicas/"+drained+"/"+path, wire.DrainRequest{}, &answer), path)
 		if path == "drain" && d.b == nil {
-			d.until("it drains", func() bool { return d.a.Ended() || d.a.get("/readyz") != http.StatusOK })
+			d.until("it drains", func() bool { return d.a.Ended() || d.a.readyz() != http.StatusOK })
 		}
 	}
 	require.Equal(t, first, d.start("sick", "r1"), "asked again with the same id, it is the same run")
