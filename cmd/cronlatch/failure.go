@@ -56,9 +56,7 @@ func (a *app) report(err error) int {
 	f := classify(err)
 	if problems, ok := errors.AsType[*configs.Errors](err); ok {
 		a.showProblems(problems)
-		return f.code
-	}
-	if f.err != nil {
+	} else if f.err != nil {
 		a.say("%v", f.err)
 	}
 	if f.hint != "" {

@@ -130,6 +130,11 @@ func TestABrokenFileStopsOtherCommands(t *testing.T) {
 		assert.Contains(t, got.errors, "[unknown-key]", line)
 		assert.Empty(t, got.out)
 	}
+	const without = "cronlatch: only the database is asked of the file here: --database-url or DATABASE_URL names it, --server or CRONLATCH_SERVER a daemon\n"
+	for _, line := range []string{"runs list", "explain x", "locks list"} { // a daemon runs with its last good file, and somebody asks it at night
+		assert.Contains(t, w.run(t, strings.Fields(line)...).errors, "Nothing was loaded.\n"+without, line)
+	}
+	assert.NotContains(t, w.run(t, "serve").errors, without)
 }
 
 func TestJobsList(t *testing.T) {

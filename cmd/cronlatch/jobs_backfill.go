@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,11 +106,17 @@ func (a *app) showBackfill(b *wire.Backfilled, f output.Format) error {
 const shownInstants = 5
 
 func backfillLines(b *wire.Backfilled) []string {
-	verb := "run"
-	if b.Preview {
-		verb = "would run"
+	instants, run, left := "instants", "run", "are left out"
+	if b.Runs == 1 {
+		instants, run = "instant", "runs"
 	}
-	lines := []string{fmt.Sprintf("%d instants of %s %s, %d are left out", b.Runs, output.Clean(b.Job), verb, b.Skipped)}
+	if b.Preview {
+		run = "would run"
+	}
+	if b.Skipped == 1 {
+		left = "is left out"
+	}
+	lines := []string{fmt.Sprintf("%d %s of %s %s, %d %s", b.Runs, instants, output.Clean(b.Job), run, b.Skipped, left)}
 	for i := range b.Instants {
 		item := &b.Instants[i]
 		if i == shownInstants && len(b.Instants) > 2*shownInstants {
@@ -118,7 +125,8 @@ func backfillLines(b *wire.Backfilled) []string {
 		if i >= shownInstants && i < len(b.Instants)-shownInstants {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("  %s %-4s %s", item.ScheduledAt.UTC().Format(time.RFC3339), item.Action, orNone(item.Why)))
+		line := fmt.Sprintf("  %s %-4s %s", item.ScheduledAt.UTC().Format(time.RFC3339), item.Action, orNone(item.Why))
+		lines = append(lines, strings.TrimRight(line, " "))
 	}
 	return lines
 }

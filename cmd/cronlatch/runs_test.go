@@ -256,7 +256,7 @@ func TestBackfill(t *testing.T) {
 			}
 			fill := func(more ...string) answer { return w.run(t, append(span, more...)...) }
 			head := "3 instants of report would run, 0 are left out\n"
-			instants := fmt.Sprintf("  2026-0%[1]d-02T06:00:00Z run  \n  2026-0%[1]d-03T06:00:00Z run  \n  2026-0%[1]d-04T06:00:00Z run  \n", month)
+			instants := fmt.Sprintf("  2026-0%[1]d-02T06:00:00Z run\n  2026-0%[1]d-03T06:00:00Z run\n  2026-0%[1]d-04T06:00:00Z run\n", month)
 			fill("--preview").says(t, exitOK, head+instants, "")
 			fill().says(t, exitUsage, head+instants,
 				"cronlatch: nobody can be asked without a terminal; nothing was started\ncronlatch: --yes goes on without asking\n")

@@ -81,6 +81,9 @@ func (a *app) target() (database.Target, error) {
 			withHint("DATABASE_URL or --database-url names a database (postgres://... or sqlite:PATH), --config a configuration; `cronlatch init` writes one")
 	}
 	config, err := a.loadFile(path)
+	if broken, ok := errors.AsType[*failure](err); ok && broken.code == exitConfig && broken.hint == "" {
+		return database.Target{}, broken.withHint("only the database is asked of the file here: --database-url or DATABASE_URL names it, --server or CRONLATCH_SERVER a daemon")
+	}
 	if err != nil {
 		return database.Target{}, err
 	}
