@@ -35,6 +35,8 @@ func statementSettings(crashed string) Settings {
 		{Name: "replaced", Schedule: everyOther, Args: []string{"-for", "2500ms"}, Overlap: "replace"},
 		{Name: "crashed", Args: []string{"-for", crashed}, OnLost: "retry"},
 		{Name: "prints", Schedule: everyOther, Command: script(`echo one; sleep 0.8; echo two`)}, // its output is handed in
+		// It waits until it is missed, and what for is taken down.
+		{Name: "nowhere", Schedule: everyOther, Overlap: "allow", Keys: []string{"only_on: {zone: none}", "start_deadline: 3s"}},
 		{Name: "then", Overlap: "allow", Keys: []string{"after: {job: tick, on: always}"}},
 		{Name: "both", Overlap: "allow", Keys: []string{"after: [{job: again, on: always}, {job: limited, on: always}]"}},
 		{ // it never succeeds, so that the first look of every daemon finds it overdue
