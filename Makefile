@@ -10,8 +10,8 @@ SOAK ?= 5m
 # tests would see nothing with it that they do not see without.
 RACING := ^(TestRetry|TestReplace|TestLimit|TestChains|TestReloads|TestDrain)
 # The first counts the server's processes, and a pooler has its own number of them. The others take long, and ask nothing of a
-# pooler that the rest does not ask.
-UNPOOLED := ^(TestPostgresIsLinearizable|TestKilledAtEvery|TestSoak|TestTenHours|TestThreeDays)
+# pooler that the rest does not ask, or are about SQLite, as the subtests of that name.
+UNPOOLED := ^(TestPostgresIsLinearizable|TestKilledAtEvery|TestSoak|TestTenHours|TestThreeDays|TestPolicy|TestExplainScenarios)|./^sqlite
 
 .DEFAULT_GOAL := help
 
