@@ -82,7 +82,7 @@ func endScenarios() map[string]asked {
 			jobs: alone(nil), work: refused(&jobs.StartError{ExitCode: 127, Message: "fork/exec /bin/nothing:\n\x1b[31mno such file"}), until: until,
 		}},
 		"timed out timeout": {policyCase: policyCase{
-			jobs: alone(func(j *jobs.Job) { j.Timeout = 10 * time.Second }), work: takes(time.Hour), until: ten(time.Minute),
+			jobs: alone(func(j *jobs.Job) { j.Timeout = 13 * time.Second }), work: takes(time.Hour), until: ten(time.Minute), // not at a beat
 		}},
 	}
 }

@@ -230,3 +230,34 @@ func TestWhatALateRunWaitedForIsTold(t *testing.T) {
 		}
 	})
 }
+
+// A run that waits for another one of its job may see it before that has begun; it is told of once, by when it ran.
+func TestARunInTheWayIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	due := at("2026-05-01T06:00:00Z")
+	after := func(d time.Duration) *time.Time { then := due.Add(d); return &then }
+	r := jobs.Run{
+		ID: 12, Job: "job", Occurrence: jobs.ScheduledOccurrence(due), Attempt: 1, Trigger: jobs.TriggerSchedule, ScheduledAt: due, DueAt: due,
+		Resource: "job", Overlap: jobs.RuleQueue, OnLost: jobs.OnLostFail, MaxAttempts: 1, State: jobs.StateRunning, Replica: "a", FencingToken: 7,
+		CreatedAt: due, StartedAt: after(time.Minute),
+	}
+	other := r
+	other.ID, other.State, other.Outcome, other.StartedAt, other.FinishedAt = 11, jobs.StateFinished, jobs.OutcomeSucceeded, after(10*time.Second), r.StartedAt
+	for state, steps := range map[jobs.State]int{jobs.StatePending: 1, jobs.StateHeld: 2} { // that it was held says more than when it ran
+		f := &explain.Facts{
+			Now: due.Add(time.Hour), Job: "job", Question: explain.Question{RunID: 12}, Run: &r, Attempts: []jobs.Run{r}, Beside: []jobs.Run{other},
+			Waits: []explain.Wait{{
+				RunID: 12, Cause: jobs.ReasonOverlap, Holder: "11", At: due.Add(2 * time.Second), By: "a",
+				Detail: json.RawMessage(`{"unfinished_run": 11, "state": "` + string(state) + `"}`),
+			}},
+		}
+		blocked := 0
+		for _, step := range explain.Tell(f).Steps {
+			if step.Kind == explain.Blocked && step.Reason == jobs.ReasonOverlap {
+				blocked++
+				assert.Contains(t, step.Text, "un 11 of the job had not ended")
+			}
+		}
+		assert.Equal(t, steps, blocked, state)
+	}
+}

@@ -82,7 +82,7 @@ func (t *teller) hindrances(r *jobs.Run) (list []hindrance) {
 		}
 	}
 	for i := range t.f.Waits {
-		if w := &t.f.Waits[i]; w.RunID == r.ID && !t.toldAnyway(r, w) {
+		if w := &t.f.Waits[i]; w.RunID == r.ID && !t.toldAnyway(r, w) && !t.toldOfRun(list, w) {
 			what, text, since := t.seen(r, w)
 			h := add(since, w.Cause, what, "%s", text)
 			h.step.Facts, h.step.Replica, h.run = all(w.Detail), w.By, t.runBehind(w)
@@ -157,6 +157,12 @@ func (t *teller) toldAnyway(r *jobs.Run, w *Wait) bool {
 	default:
 		return true
 	}
+}
+
+// toldOfRun: an earlier run of the job that was seen before it began is told of by when it ran.
+func (t *teller) toldOfRun(list []hindrance, w *Wait) bool {
+	return w.Cause == jobs.ReasonOverlap && read(w.Detail).text("state") == string(jobs.StatePending) &&
+		slices.ContainsFunc(list, func(h hindrance) bool { return h.step.Reason == w.Cause && h.run == t.runBehind(w) })
 }
 
 // seen is what was taken down of a wait: what for, a sentence, and since when it was in the way.
