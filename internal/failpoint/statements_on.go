@@ -39,8 +39,8 @@ var (
 )
 
 // Statements makes the statements of tables known: structs whose string fields are SQL texts. Those of a type thingQueries
-// are named thing_FIELD, those of the type queries FIELD, and of another package than scheduler PACKAGE_FIELD. The same text twice has both names. Each name is recorded as
-// "known NAME".
+// are named thing_FIELD, those of the type queries FIELD, and those of another package than scheduler PACKAGE_FIELD. The same
+// text twice has both names. Each name is recorded as "known NAME".
 func Statements(tables ...any) {
 	mu.Lock()
 	defer mu.Unlock()
