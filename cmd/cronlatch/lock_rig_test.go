@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -130,7 +131,7 @@ func (p *lockProcess) signal(t *testing.T, sig syscall.Signal) {
 // says waits for a text on stderr.
 func (p *lockProcess) says(t *testing.T, text string) {
 	t.Helper()
-	lockUntil(t, "it says "+text, func() bool { return strings.Contains(p.stderr.String(), text) })
+	lockUntil(t, "it says "+text, func() bool { return strings.Contains(p.stderr.String(), text) }, &p.stderr)
 }
 
 // noted waits for a note of a script and returns the PID in it.
@@ -151,7 +152,8 @@ func (r *lockRig) goOn(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600))
 }
 
-func lockUntil(t *testing.T, what string, condition func() bool) {
+// lockUntil waits for a condition; a test that waits in vain shows the clues.
+func lockUntil(t *testing.T, what string, condition func() bool, clues ...fmt.Stringer) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -159,7 +161,7 @@ func lockUntil(t *testing.T, what string, condition func() bool) {
 		select {
 		case <-ticker.C:
 		case <-end:
-			require.FailNow(t, "waited in vain until "+what)
+			require.FailNow(t, "waited in vain until "+what, clues)
 		}
 	}
 }

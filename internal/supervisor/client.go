@@ -99,8 +99,9 @@ func (c *Client) current() (*session, error) {
 }
 
 // Start runs a command. It returns when the command has been executed, or else with a *StartError when it is certain
-// that nothing of it runs any more; an ended ctx makes that happen soon, a dead or stuck supervisor within seconds of
-// the deadline.
+// that it never will be; an ended ctx makes that happen soon, a stuck supervisor within seconds of the deadline. When the
+// supervisor dies meanwhile, nobody knows whether the command was executed: the Process has ended as
+// CauseSupervisorGone, and its PID may be 0.
 func (c *Client) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := complete(&spec); err != nil {
 		return nil, err

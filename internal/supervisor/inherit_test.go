@@ -288,12 +288,13 @@ func TestHalted(t *testing.T) {
 // supervisor with one command is that command's.
 func TestSoleCommandLeavesNobody(t *testing.T) {
 	t.Parallel()
-	spec := shell(t, `(setsid env -i DIR="$DIR" sh -c 'echo $$ > "$DIR/.away" && mv "$DIR/.away" "$DIR/away"; exec env -i sleep 60' & ) ; while ! [ -e away ]; do sleep 0.01; done`)
+	spec := shell(t, `(setsid env -i DIR="$DIR" sh -c 'echo $$ > "$DIR/.away" && mv "$DIR/.away" "$DIR/away"; exec env -i sleep 60' & ) ; while ! [ -e go ]; do sleep 0.01; done`)
 	spec.Env = spec.Env[:2] // no mark
 	spec.KillAfter = 0
 	h := newHeir(t, CgroupsOff, spec)
 	require.NoError(t, h.Start())
 	away := noted(t, spec, "away")
+	require.NoError(t, os.WriteFile(filepath.Join(spec.Dir, "go"), nil, 0o600))
 	r := h.end(t)
 	assert.Equal(t, CauseExited, r.Result.Cause)
 	requireDead(t, away)

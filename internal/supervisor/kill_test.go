@@ -267,7 +267,7 @@ func TestStaleBetweenForkAndExec(t *testing.T) {
 						require.NoError(t, syscall.Kill(c.PID(), syscall.SIGCONT))
 					}
 					var err *StartError
-					require.ErrorAs(t, <-refused, &err)
+					require.ErrorAs(t, (<-refused).err, &err)
 					assert.Equal(t, ReasonStale, err.Reason, err.Msg)
 					assert.NoFileExists(t, filepath.Join(spec.Dir, "main"))
 					requireNoZombies(t, c.PID())
@@ -290,7 +290,7 @@ func TestStartIsCancelled(t *testing.T) {
 			frozenChild(t, c.PID())
 			cancel()
 			var refused *StartError
-			require.ErrorAs(t, <-refusal, &refused)
+			require.ErrorAs(t, (<-refusal).err, &refused)
 			assert.Equal(t, ReasonCancelled, refused.Reason)
 			assert.NoFileExists(t, filepath.Join(spec.Dir, "main"))
 		})
@@ -314,12 +314,18 @@ func frozenChild(t *testing.T, supervisor int) process {
 	return child
 }
 
-// startAside starts a run in a goroutine and returns where its error arrives.
-func startAside(ctx context.Context, c *Client, spec Spec) <-chan error {
-	result := make(chan error, 1)
+// aside is what came of a start.
+type aside struct {
+	process *Process
+	err     error
+}
+
+// startAside starts a run in a goroutine and returns where what comes of it arrives.
+func startAside(ctx context.Context, c *Client, spec Spec) <-chan aside {
+	result := make(chan aside, 1)
 	go func() {
-		_, err := c.Start(ctx, spec)
-		result <- err
+		p, err := c.Start(ctx, spec)
+		result <- aside{p, err}
 	}()
 	return result
 }

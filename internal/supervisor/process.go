@@ -108,7 +108,7 @@ func (p *Process) hand(c Chunk) {
 	}
 }
 
-// PID is that of the command itself.
+// PID is that of the command itself, 0 when the supervisor died before it told.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,9 +149,10 @@ func (p *Process) halt(sig syscall.Signal) {
 	p.halted <- sig
 }
 
-// lost ends a process whose supervisor has died. Its tree is dead.
+// lost ends a process whose supervisor has died. Its tree is dead. One that was being started may have been executed, and
+// nobody is left who knows.
 func (p *Process) lost() {
-	p.settle(nil, &StartError{ReasonSupervisor, "the supervisor died while the command was being started; all of it is dead"})
+	p.settle(nil, nil)
 	p.finish(Result{Cause: CauseSupervisorGone, ExitCode: -1})
 }
 

@@ -96,10 +96,10 @@ const (
 	ReasonCancelled     Reason = "cancelled"      // the caller's context ended before exec
 	ReasonUser          Reason = "user"           // the command cannot run as its account
 	ReasonSystem        Reason = "system"         // no memory, no processes left, arguments too long
-	ReasonSupervisor    Reason = "supervisor"     // no supervisor; if it died while starting, the tree is dead by now
+	ReasonSupervisor    Reason = "supervisor"     // there is no supervisor
 )
 
-// StartError says that a command does not run. Except for ReasonSupervisor it never ran.
+// StartError says that a command does not run and never did.
 type StartError struct {
 	Reason Reason `json:"reason"`
 	Msg    string `json:"msg"`
