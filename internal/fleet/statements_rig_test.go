@@ -34,7 +34,8 @@ func statementSettings(crashed string) Settings {
 		{Name: "once", Schedule: everyOther, Resource: "report", Keys: []string{"once_per: resource"}},
 		{Name: "replaced", Schedule: everyOther, Args: []string{"-for", "2500ms"}, Overlap: "replace"},
 		{Name: "crashed", Args: []string{"-for", crashed}, OnLost: "retry"},
-		{Name: "prints", Schedule: everyOther, Command: script(`echo one; sleep 0.8; echo two`)}, // its output is handed in
+		// It lives for two beats of half a second at least, so that its output is handed in.
+		{Name: "prints", Schedule: everyOther, Command: script(`echo one; sleep 1.2; echo two`)},
 		// It waits until it is missed, and what for is taken down.
 		{Name: "nowhere", Schedule: everyOther, Overlap: "allow", Keys: []string{"only_on: {zone: none}", "start_deadline: 3s"}},
 		{Name: "then", Overlap: "allow", Keys: []string{"after: {job: tick, on: always}"}},
