@@ -176,10 +176,8 @@ func TestTheListReadsAnIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		t.Helper()
 		d := db.Main.Dialect().Name()
-		_, err := db.Main.NewRaw(fill[d]).Exec(t.Context())
-		require.NoError(t, err)
-		_, err = db.Main.NewRaw("ANALYZE job_runs").Exec(t.Context())
-		require.NoError(t, err)
+		dbtest.Fill(t, db.Main, fill[d])
+		dbtest.Fill(t, db.Main, "ANALYZE job_runs")
 		for name, tt := range map[string]struct {
 			filter jobs.RunFilter
 			index  string

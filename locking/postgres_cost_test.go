@@ -105,9 +105,9 @@ func plan(ctx context.Context, t *testing.T, db bun.IDB, s locking.Statement) (n
 func TestPostgresStatementsUseTheIndex(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Postgres(t).Main
-	exec(t, db, `INSERT INTO distributed_locks (resource, owner, fencing_token, acquired_at, renewed_at, expires_at)
+	dbtest.Fill(t, db, `INSERT INTO distributed_locks (resource, owner, fencing_token, acquired_at, renewed_at, expires_at)
 		SELECT 'many ' || n, 'A', n, now(), now(), now() + interval '1 hour' FROM generate_series(1, 50000) AS n`)
-	exec(t, db, `ANALYZE distributed_locks`)
+	dbtest.Fill(t, db, `ANALYZE distributed_locks`)
 	for name, query := range locking.PostgresStatements(`[{"r":"many 7","o":"A","p":"","k":7,"t":60000000,"g":0,"m":"{}"}]`) {
 		var nodes []string
 		require.NoError(t, db.RunInTx(t.Context(), nil, func(ctx context.Context, tx bun.Tx) error {

@@ -17,9 +17,14 @@
 package dbtest
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/migrations"
@@ -119,6 +124,27 @@ func open(tb testing.TB, url string, o database.Options) *database.DB {
 		tb.Fatal(err)
 	}
 	return db
+}
+
+// filling is how long Fill may take on a busy machine.
+const filling = 5 * time.Minute
+
+// Fill writes more than the timeouts of a daemon's statements leave time for.
+func Fill(tb testing.TB, db *bun.DB, query string, args ...any) {
+	tb.Helper()
+	ctx := database.WithTimeout(tb.Context(), filling)
+	err := db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		if db.Dialect().Name() == dialect.PG {
+			if _, err := tx.ExecContext(ctx, "SET LOCAL statement_timeout = 0"); err != nil {
+				return err
+			}
+		}
+		_, err := tx.NewRaw(query, args...).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
 
 func closeDB(tb testing.TB, db *database.DB) {
