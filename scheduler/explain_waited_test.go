@@ -101,7 +101,7 @@ func TestAWaitIsTakenDownOnce(t *testing.T) {
 		rows := b.put(b.due(x, 30*time.Second), b.due(y, 20*time.Second), b.due(named("z", nil)(b.t), 10*time.Second))
 		byHand := func(owner string) {
 			res, err := b.locks().Acquire(b.ctx(), []locking.AcquireRequest{{
-				Resource: "y", Owner: owner, TTL: time.Minute, Metadata: json.RawMessage(`{"ticket": "OPS-12"}`),
+				Resource: "y", Owner: owner, TTL: time.Hour, Metadata: json.RawMessage(`{"ticket": "OPS-12"}`),
 			}})
 			require.NoError(b.t, err)
 			require.True(b.t, res[0].Acquired)
@@ -139,24 +139,28 @@ func TestAWaitIsTakenDownOnce(t *testing.T) {
 	})
 }
 
-// What is due for less than a second, paused, or behind a running run of its job costs no row.
+// What is due for too short a time, paused, or behind a running run of its job costs no row.
 func TestWaitsThatAreNotTakenDown(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
 		queue := named("q", overlapping(jobs.OverlapQueue))(b.t)
-		b.put(b.due(queue, 2*time.Minute))
+		b.put(b.due(queue, 40*time.Minute))
 		require.Len(b.t, b.mustClaim(1, "q"), 1)
-		rows := b.put(b.due(queue, time.Minute), b.due(named("p", nil)(b.t), time.Minute))
-		fresh := named("f", nil)(b.t).ScheduledRun(b.clock())
-		rows = append(rows, b.put(fresh)...)
+		rows := b.put(b.due(queue, 35*time.Minute), b.due(named("p", nil)(b.t), 35*time.Minute))
+		fresh := b.put(b.due(named("f", nil)(b.t), time.Minute))[0]
+		rows = append(rows, fresh)
 		pauses, err := OpenPauses(b.db)
 		require.NoError(b.t, err)
 		_, err = pauses.Pause(b.ctx(), PauseRequest{Jobs: []string{"p"}, By: "ann"})
 		require.NoError(b.t, err)
-		require.NoError(b.t, b.noteWaits(b.ctx(), &lookout{replica: "a", runnable: func(string) bool { return true }, capacity: 1}))
+		look := &lookout{replica: "a", runnable: func(string) bool { return true }, capacity: 1, after: 30 * time.Minute}
+		require.NoError(b.t, b.noteWaits(b.ctx(), look))
 		for i := range rows {
 			assert.Empty(b.t, b.noted(rows[i].ID), rows[i].Job)
 		}
+		look.after = 0
+		require.NoError(b.t, b.noteWaits(b.ctx(), look))
+		assert.Equal(b.t, []string{"no_capacity a"}, b.noted(fresh.ID), "it was only not due for long enough")
 	})
 }
 

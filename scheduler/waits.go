@@ -41,6 +41,7 @@ func (s *Scheduler) noteWaits(ctx context.Context) error {
 	defer done()
 	return s.store.noteWaits(ctx, &lookout{
 		replica: s.o.Replica, labels: s.o.Labels, runnable: s.runnable, capacity: s.o.Capacity, free: s.o.Capacity - s.active.count(),
+		after: waitNoted,
 	})
 }
 
@@ -50,6 +51,7 @@ type lookout struct {
 	labels         map[string]string
 	runnable       func(job string) bool
 	capacity, free int
+	after          time.Duration // how long a run must have been due
 
 	there   []ReplicaRow // read when a run asks for labels
 	running []jobs.Run   // in the fleet, read when one is to be named

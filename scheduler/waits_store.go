@@ -46,7 +46,7 @@ type waitingRow struct {
 // noteWaits is one look. It writes only what nobody has taken down yet.
 func (s *store) noteWaits(ctx context.Context, l *lookout) error {
 	var rows []waitingRow
-	if err := s.db.NewRaw(s.waits().waiting, waitNoted.Milliseconds(), waitsLook).Scan(ctx, &rows); err != nil {
+	if err := s.db.NewRaw(s.waits().waiting, l.after.Milliseconds(), waitsLook).Scan(ctx, &rows); err != nil {
 		return fmt.Errorf("looking at what due runs wait for: %w", err)
 	}
 	if err := s.lookAround(ctx, l, rows); err != nil {
