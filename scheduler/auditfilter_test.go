@@ -59,7 +59,7 @@ func TestEveryTermNarrowsTheAudit(t *testing.T) {
 			"word":           {word("b%", false), "job.pause"},
 			"not word":       {word("a", true), "run.retry"},
 			"both":           {AuditFilter{Where: auditBy(AuditByAction, "run.*").Where, Words: word("X", false).Words}, "run.lose"},
-			"lately":         {AuditFilter{SinceAgo: time.Minute}, all},
+			"lately":         {AuditFilter{SinceAgo: time.Hour}, all},
 			"later of two":   {AuditFilter{SinceAgo: time.Hour, Since: b.clock().Add(time.Minute)}, ""},
 			"earlier of two": {AuditFilter{UntilAgo: time.Hour, Until: b.clock().Add(time.Minute)}, ""},
 			"many":           {many, all},

@@ -28,13 +28,13 @@ func TestADrainObeysRequestsToEnd(t *testing.T) {
 		go func() { leave(); close(left) }()
 		require.Eventually(b.t, func() bool {
 			return lines.FilterField(zap.String("event.action", string(audit.ReplicaDrain))).Len() == 1
-		}, 20*time.Second, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 		require.NoError(b.t, b.tx(b.ctx(), func(tx bun.Tx) error {
 			return b.askToEnd(b.ctx(), tx, []endRequest{{run.ID, jobs.ReasonRequested, detail(nil)}})
 		}))
 		select {
 		case <-left:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			u.Hurry()
 			<-left
 			require.Fail(b.t, "the drain did not look")

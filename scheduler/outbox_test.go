@@ -83,6 +83,16 @@ func (b *bench) later(by time.Duration) {
 	}
 }
 
+// outboxTime is the latest of such a column among the messages of a channel.
+func (b *bench) outboxTime(column, channel string) time.Time {
+	var rows []struct {
+		Latest dbtime.Time `bun:"latest"`
+	}
+	require.NoError(b.t, b.db.NewRaw("SELECT max("+column+") AS latest FROM outbox WHERE channel = ?", channel).Scan(b.ctx(), &rows))
+	require.Len(b.t, rows, 1)
+	return rows[0].Latest.Time
+}
+
 func (b *bench) states() (states []string) {
 	require.NoError(b.t, b.db.NewRaw("SELECT state || ' ' || attempts || ' ' || last_error FROM outbox ORDER BY id").Scan(b.ctx(), &states))
 	return states
@@ -98,9 +108,12 @@ func TestAChannelIsOneSendersAtATime(t *testing.T) {
 		assert.Empty(b.t, b.taken(sender("b", "ops")), "somebody is about to send to it")
 		assert.Equal(b.t, map[string]int{"theirs": 1}, b.taken(sender("b", "ops", "theirs")))
 
+		before := b.clock()
 		require.NoError(b.t, b.outbox().Sent(b.ctx(), b.rows(b.allOutbox()[:3]...)))
+		assert.WithinRange(b.t, b.outboxTime("claimed_until", "ops"), before.Add(OutboxQuiet), b.clock().Add(OutboxQuiet))
+		b.exec("UPDATE outbox SET claimed_until = ? WHERE state = 'sent'", b.millis(before.Add(time.Hour))) // for a slow machine
 		assert.Empty(b.t, b.taken(sender("b", "ops")), "somebody has just sent to it")
-		b.later(OutboxQuiet + time.Second)
+		b.later(time.Hour)
 		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")), "what came meanwhile goes as one")
 	})
 }
@@ -108,20 +121,26 @@ func TestAChannelIsOneSendersAtATime(t *testing.T) {
 func TestASenderThatDiesLosesNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
+		const lease, room = time.Hour, 10 * time.Minute // for a slow machine
+		by := func(who string) *OutboxSender {
+			s := sender(who, "ops")
+			s.Lease = lease
+			return s
+		}
 		b.write("ops", 2)
-		require.Len(b.t, b.taken(sender("a", "ops")), 1)
-		b.later(LongestOutboxLease - 5*time.Second)
-		assert.Empty(b.t, b.taken(sender("b", "ops")), "it may still be sending")
-		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("a"), b.allOutbox()))
-		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("b"), b.allOutbox()), "it is not b's")
-		b.later(LongestOutboxLease - 5*time.Second)
-		assert.Empty(b.t, b.taken(sender("b", "ops")), "it is still sending")
-		b.later(6 * time.Second)
-		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")))
-		require.NoError(b.t, b.outbox().Renew(b.ctx(), sender("a"), b.allOutbox()))
-		b.later(LongestOutboxLease + time.Second)
-		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(sender("b", "ops")), "a renewal that comes too late keeps nothing")
-		given, err := b.outbox().Failed(b.ctx(), sender("a"), &OutboxFailure{Parcel: b.rows(), Again: time.Hour, Why: "late"})
+		require.Len(b.t, b.taken(by("a")), 1)
+		b.later(lease - room)
+		assert.Empty(b.t, b.taken(by("b")), "it may still be sending")
+		require.NoError(b.t, b.outbox().Renew(b.ctx(), by("a"), b.allOutbox()))
+		require.NoError(b.t, b.outbox().Renew(b.ctx(), by("b"), b.allOutbox()), "it is not b's")
+		b.later(lease - room)
+		assert.Empty(b.t, b.taken(by("b")), "it is still sending")
+		b.later(room)
+		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(by("b")))
+		require.NoError(b.t, b.outbox().Renew(b.ctx(), by("a"), b.allOutbox()))
+		b.later(lease)
+		assert.Equal(b.t, map[string]int{"ops": 2}, b.taken(by("b")), "a renewal that comes too late keeps nothing")
+		given, err := b.outbox().Failed(b.ctx(), by("a"), &OutboxFailure{Parcel: b.rows(), Again: time.Hour, Why: "late"})
 		require.NoError(b.t, err)
 		assert.Empty(b.t, given)
 		assert.Equal(b.t, []string{"pending 3 ", "pending 3 "}, b.states(), "it is not the first one's any more")

@@ -114,13 +114,10 @@ func TestPlanSeesThePausesOfThePast(t *testing.T) {
 			b.paused(name, minute(-3), minute(-1)) // resumed at -1
 			b.paused(name, minute(0), time.Time{}) // and paused again
 			runs := map[string]string{"in time": "schedule pending ", "late": "catch_up pending "}[name]
-			got := b.plannedSince(job, 4*time.Minute+30*time.Second, rules)
+			got := b.plannedSince(job, 30*time.Minute, rules) // with room for a slow machine
 			for n, want := range map[int]string{
 				-4: runs, -3: "schedule finished paused", -2: "schedule finished paused", -1: runs, 0: "schedule finished paused",
 			} {
-				if n == -4 && got[jobs.ScheduledOccurrence(minute(n))] == "" {
-					continue // the minute is more than half over
-				}
 				assert.Equal(b.t, want, got[jobs.ScheduledOccurrence(minute(n))], "%s: minute %d", name, n)
 			}
 			for occurrence, what := range b.plannedSince(other, 2*time.Minute, rules) {

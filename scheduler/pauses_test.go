@@ -239,7 +239,7 @@ func TestAPauseWaitsForClaims(t *testing.T) {
 			_, err := b.pauses().Pause(context.WithoutCancel(b.ctx()), PauseRequest{Jobs: []string{"j"}, By: "x"})
 			paused <- err
 		}()
-		require.Eventually(b.t, func() bool { return b.waiters() == 1 }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(b.t, func() bool { return b.waiters() == 1 }, patience, 10*time.Millisecond)
 		before := b.clock()
 		require.NoError(b.t, claiming.Commit())
 		require.NoError(b.t, <-paused)

@@ -74,7 +74,7 @@ func named(name string, change func(*jobs.Job)) func(testing.TB) *jobs.Job {
 
 func (b *bench) request(limit int, names ...string) claimRequest {
 	return claimRequest{
-		knows: func(name string) bool { return slices.Contains(names, name) }, not: []string{}, limit: limit, ttl: 30 * time.Second, boot: boottime.Now,
+		knows: func(name string) bool { return slices.Contains(names, name) }, not: []string{}, limit: limit, ttl: time.Hour, boot: boottime.Now,
 		who: identity{Replica: "a", Host: "h", PID: 1, Nonce: "n"},
 	}
 }
