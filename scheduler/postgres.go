@@ -234,7 +234,7 @@ LEFT JOIN LATERAL (SELECT r.finished_at FROM job_runs AS r WHERE r.job = x.job A
 LEFT JOIN LATERAL (SELECT r.created_at FROM job_runs AS r WHERE r.job = x.job ORDER BY r.scheduled_at, r.id LIMIT 1) AS f ON true
 WHERE coalesce(s.finished_at, f.created_at) <= clock_timestamp() - x.max_age * interval '1 millisecond'
 	AND NOT EXISTS (SELECT 1 FROM audit_log AS a WHERE a.action = 'job.overdue' AND a.job = x.job
-		AND a.at >= coalesce(s.finished_at, f.created_at))
+		AND a.at > coalesce(s.finished_at, f.created_at))
 ORDER BY x.job`,
 
 	audit: `

@@ -217,7 +217,7 @@ FROM (SELECT x.value->>'job' AS job, x.value->>'max_age' AS max_age,
 	(SELECT r.created_at FROM job_runs AS r WHERE r.job = x.value->>'job' ORDER BY r.scheduled_at, r.id LIMIT 1) AS first
 	FROM json_each(?) AS x) AS o
 WHERE coalesce(success, first) <= ` + sqliteNow + ` - max_age
-	AND NOT EXISTS (SELECT 1 FROM audit_log AS a WHERE a.action = 'job.overdue' AND a.job = o.job AND a.at >= coalesce(success, first))
+	AND NOT EXISTS (SELECT 1 FROM audit_log AS a WHERE a.action = 'job.overdue' AND a.job = o.job AND a.at > coalesce(success, first))
 ORDER BY job`,
 
 	audit: `
