@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/cronlatch/cronlatch/internal/database"
@@ -23,16 +24,16 @@ func TestContractPreparedAnswersDoNotShift(t *testing.T) {
 	// The second statement renews a lock that nobody holds: the only right answer is no row.
 	renewForeignLock := func(t *testing.T, db *sql.DB) (int64, error) {
 		t.Helper()
-		slow, err := db.PrepareContext(t.Context(), "SELECT pg_sleep(0.5)")
+		gate := newGate(t)
+		slow, err := db.PrepareContext(t.Context(), "SELECT "+gate.pass())
 		require.NoError(t, err)
 		defer func() { _ = slow.Close() }()
 		renew, err := db.PrepareContext(t.Context(), "SELECT 1 WHERE $1 = 'me'")
 		require.NoError(t, err)
 		defer func() { _ = renew.Close() }()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err = slow.ExecContext(ctx)
+		_, err = slow.ExecContext(shortly{t.Context()})
 		require.Error(t, err)
+		gate.open()
 		result, err := renew.ExecContext(t.Context(), "somebody else")
 		if err != nil {
 			return 0, err
@@ -57,7 +58,7 @@ func TestContractPreparedAnswersDoNotShift(t *testing.T) {
 func TestPreparedAnswersDoNotShiftAfterTheLimit(t *testing.T) {
 	t.Parallel()
 	proxy, url := via(t)
-	db := open(t, url, database.Options{StatementTimeout: 500 * time.Millisecond}).Main.DB
+	db := open(t, url, database.Options{StatementTimeout: 3 * time.Second}).Main.DB
 	one, err := db.PrepareContext(t.Context(), "SELECT 1")
 	require.NoError(t, err)
 	defer func() { _ = one.Close() }()
@@ -78,30 +79,33 @@ func TestPreparedAnswersDoNotShiftAfterTheLimit(t *testing.T) {
 // A context that is cancelled, and has no deadline, does not end a call.
 func TestContractCancelEndsTheCall(t *testing.T) {
 	t.Parallel()
-	cancelled := func(t *testing.T, db *sql.DB, query string) (time.Duration, error) {
+	// cancelled gives up a statement that the server works on.
+	cancelled := func(t *testing.T, db *sql.DB, gate *gate) <-chan error {
 		t.Helper()
-		require.NoError(t, db.PingContext(t.Context()))
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		time.AfterFunc(200*time.Millisecond, cancel)
-		start := time.Now()
-		_, err := db.ExecContext(ctx, query)
-		return time.Since(start), err
+		done := gate.reached(func() error {
+			_, err := db.ExecContext(ctx, "SELECT "+gate.pass())
+			return err
+		})
+		cancel()
+		return done
 	}
 	t.Run("raw", func(t *testing.T) {
 		t.Parallel()
-		took, err := cancelled(t, openRaw(t, directURL(t)), "SELECT pg_sleep(1)")
-		require.NoError(t, err, "the raw driver looks at a cancelled context now")
-		assert.GreaterOrEqual(t, took, time.Second)
+		gate := newGate(t)
+		done := cancelled(t, openRaw(t, directURL(t)), gate)
+		gate.open()
+		require.NoError(t, <-done, "the raw driver looks at a cancelled context now")
 	})
 	t.Run("ours", func(t *testing.T) {
 		t.Parallel()
-		db := open(t, serverURL(t), database.Options{StatementTimeout: time.Minute})
+		db := open(t, serverURL(t), database.Options{StatementTimeout: 2 * time.Minute})
 		before := connection(t, db.Main.DB)
-		took, err := cancelled(t, db.Main.DB, "SELECT pg_sleep(50)")
+		start := time.Now()
+		err := <-cancelled(t, db.Main.DB, newGate(t))
 		require.ErrorIs(t, err, context.Canceled)
 		assert.True(t, database.Unknown(err))
-		assert.Less(t, took, patience)
+		assert.Less(t, time.Since(start), time.Minute, "the limits of the server and of the pool are longer")
 		assert.NotSame(t, before, connection(t, db.Main.DB), "the connection was used again")
 	})
 	t.Run("ours, rows", func(t *testing.T) {
@@ -115,8 +119,8 @@ func TestContractCancelEndsTheCall(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { _ = rows.Close() }()
 		require.True(t, rows.Next())
-		time.AfterFunc(200*time.Millisecond, cancel)
 		start := time.Now()
+		time.AfterFunc(200*time.Millisecond, cancel)
 		for rows.Next() {
 		}
 		require.ErrorIs(t, rows.Err(), context.Canceled)
@@ -128,35 +132,32 @@ func TestContractCancelEndsTheCall(t *testing.T) {
 // The server goes on with what the client gave up, and the row appears later.
 func TestContractServerStopsWithTheClient(t *testing.T) {
 	t.Parallel()
-	const insert = "INSERT INTO %s SELECT 1 FROM pg_sleep(2)"
-	giveUp := func(t *testing.T, db *sql.DB, table string) error {
-		t.Helper()
-		require.NoError(t, db.PingContext(t.Context()))
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		_, err := db.ExecContext(ctx, strings.Replace(insert, "%s", table, 1))
+	insert := func(ctx context.Context, db *sql.DB, table bun.Ident, gate *gate) error {
+		_, err := db.ExecContext(ctx, "INSERT INTO "+string(table)+" SELECT 1 FROM (SELECT "+gate.pass()+") AS gate")
 		return err
 	}
 	t.Run("raw", func(t *testing.T) {
 		t.Parallel()
-		table := newTable(t)
-		require.Error(t, giveUp(t, openRaw(t, directURL(t)), string(table)))
+		table, gate := newTable(t), newGate(t)
+		require.Error(t, insert(shortly{t.Context()}, openRaw(t, directURL(t)), table, gate))
+		gate.counts(1)
+		gate.open()
 		require.Eventually(t, func() bool { return count(t, table) == 1 }, patience, 100*time.Millisecond,
 			"the raw driver stops the server now")
 	})
 	t.Run("ours", func(t *testing.T) {
 		t.Parallel()
-		table := newTable(t)
-		db := open(t, serverURL(t), database.Options{StatementTimeout: 3 * time.Second})
-		err := giveUp(t, db.Main.DB, string(table))
+		table, gate := newTable(t), newGate(t)
+		db := open(t, serverURL(t), database.Options{StatementTimeout: 2 * time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := gate.reached(func() error { return insert(ctx, db.Main.DB, table, gate) })
+		cancel()
+		err := <-done
 		require.Error(t, err)
 		assert.True(t, database.Unknown(err), "the outcome of a write without an answer is unknown")
-		require.Eventually(t, func() bool {
-			var running int
-			return db.Main.NewRaw(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE ? AND state = 'active'
-				AND pid <> pg_backend_pid()`, "%INSERT INTO "+string(table)+" %").
-				Scan(t.Context(), &running) == nil && running == 0
-		}, patience, 20*time.Millisecond)
+		gate.counts(0) // the server's own limits are longer than the patience
+		gate.open()
 		assert.Zero(t, count(t, table), "the server finished what the client gave up")
 	})
 }
@@ -164,12 +165,14 @@ func TestContractServerStopsWithTheClient(t *testing.T) {
 // The server's limits are below the client's: its answer comes first, and the outcome is known.
 func TestContractServerGivesUpBeforeTheClient(t *testing.T) {
 	t.Parallel()
-	db := open(t, serverURL(t), database.Options{StatementTimeout: 2 * time.Second, RenewTimeout: time.Second})
-	_, err := db.Main.ExecContext(t.Context(), "SELECT pg_sleep(50)")
+	// A tenth of the limit is between the two, and a busy machine needs some of it.
+	slow := open(t, serverURL(t), database.Options{StatementTimeout: 15 * time.Second})
+	_, err := slow.Main.ExecContext(t.Context(), "SELECT pg_sleep(50)")
 	assert.Equal(t, "57014", database.SQLState(err))
 	assert.False(t, database.Unknown(err))
 	assert.True(t, database.Unavailable(err))
 
+	db := open(t, serverURL(t), database.Options{StatementTimeout: 2 * time.Second, RenewTimeout: time.Second})
 	settings := func(db *sql.DB) (s [6]string) {
 		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT current_setting('statement_timeout'),
 			current_setting('lock_timeout'), current_setting('client_connection_check_interval'), split_part(current_setting('DateStyle'), ',', 1),
@@ -184,7 +187,7 @@ func TestContractServerGivesUpBeforeTheClient(t *testing.T) {
 func TestContractLockTimeoutIsRetryable(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
-	holder, waiter := open(t, serverURL(t), database.Options{}), open(t, serverURL(t), database.Options{StatementTimeout: time.Second})
+	holder, waiter := open(t, serverURL(t), database.Options{}), open(t, serverURL(t), database.Options{StatementTimeout: 5 * time.Second})
 	tx, err := holder.Main.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = tx.NewRaw("LOCK TABLE ?", table).Exec(t.Context())
@@ -340,7 +343,7 @@ func TestContractTimeoutPerUse(t *testing.T) {
 	assert.Equal(t, 5*time.Second, conf.WriteTimeout)
 
 	proxy, url := via(t)
-	db := open(t, url, database.Options{StatementTimeout: 400 * time.Millisecond, RenewTimeout: 200 * time.Millisecond})
+	db := open(t, url, database.Options{StatementTimeout: 3 * time.Second, RenewTimeout: 2 * time.Second})
 	require.NoError(t, db.Main.PingContext(t.Context()))
 	require.NoError(t, db.Renew.PingContext(t.Context()))
 	proxy.BlackHole()
@@ -349,8 +352,8 @@ func TestContractTimeoutPerUse(t *testing.T) {
 		ctx     context.Context
 		atLeast time.Duration
 	}{
-		{db.Renew.DB, t.Context(), 200 * time.Millisecond},
-		{db.Main.DB, database.WithTimeout(t.Context(), time.Second), time.Second},
+		{db.Renew.DB, t.Context(), 2 * time.Second},
+		{db.Main.DB, database.WithTimeout(t.Context(), 4*time.Second), 4 * time.Second},
 	} {
 		start := time.Now()
 		_, err := use.db.ExecContext(use.ctx, "SELECT 1")

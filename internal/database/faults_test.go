@@ -16,12 +16,13 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/cronlatch/cronlatch/internal/database"
+	"github.com/cronlatch/cronlatch/internal/netfault"
 	"github.com/cronlatch/cronlatch/internal/pgserver"
 )
 
 func TestEveryCallEndsInABlackHole(t *testing.T) {
 	t.Parallel()
-	const limit = 500 * time.Millisecond
+	const limit = 2 * time.Second // the transaction begins within it, too
 	calls := map[string]func(ctx context.Context, tx bun.Tx) error{
 		"exec":     func(ctx context.Context, tx bun.Tx) error { _, err := tx.ExecContext(ctx, "SELECT 1"); return err },
 		"query":    func(ctx context.Context, tx bun.Tx) error { return tx.NewRaw("SELECT 1").Scan(ctx, new(int)) },
@@ -79,16 +80,31 @@ func TestContextDeadlineInABlackHole(t *testing.T) {
 // A statement whose answer is lost is not sent again.
 func TestLostAnswerIsUnknownAndSentOnce(t *testing.T) {
 	t.Parallel()
-	table := newTable(t)
-	proxy, url := via(t)
-	db := open(t, url, database.Options{StatementTimeout: 500 * time.Millisecond})
-	require.NoError(t, db.Main.PingContext(t.Context()))
-	proxy.DropAnswers()
-	_, err := db.Main.NewRaw("INSERT INTO ? VALUES (1)", table).Exec(t.Context())
-	require.Error(t, err)
-	assert.True(t, database.Unknown(err))
-	proxy.Restore()
-	assert.Equal(t, 1, count(t, table), "the write was done, once")
+	for name, end := range map[string]func(proxy *netfault.Proxy, cancel func()){
+		"given up": func(_ *netfault.Proxy, cancel func()) { cancel() },
+		"cut":      func(proxy *netfault.Proxy, _ func()) { proxy.CutAll() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := newTable(t)
+			proxy, url := via(t)
+			db := open(t, url, database.Options{StatementTimeout: 2 * time.Minute})
+			require.NoError(t, db.Main.PingContext(t.Context()))
+			proxy.DropAnswers()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan error, 1)
+			go func() { _, err := db.Main.NewRaw("INSERT INTO ? VALUES (1)", table).Exec(ctx); done <- err }()
+			require.Eventually(t, func() bool { return count(t, table) == 1 }, patience, 20*time.Millisecond)
+			end(proxy, cancel)
+			err := <-done
+			require.Error(t, err)
+			assert.True(t, database.Unknown(err))
+			proxy.Restore()
+			require.NoError(t, db.Main.PingContext(t.Context()), "whatever would be sent again was sent before")
+			assert.Equal(t, 1, count(t, table), "the write was done, once")
+		})
+	}
 }
 
 // A connection that the server closed while it was idle is replaced before anything is sent: no caller sees it.
@@ -114,15 +130,15 @@ func TestIdleConnectionsThatDiedAreReplaced(t *testing.T) {
 
 func TestServerThatGoesAwayDuringACall(t *testing.T) {
 	t.Parallel()
-	db := open(t, serverURL(t), database.Options{})
+	db := open(t, serverURL(t), database.Options{StatementTimeout: time.Minute})
 	other := open(t, serverURL(t), database.Options{})
 	before := connection(t, db.Main.DB)
 	done := make(chan error, 1)
-	go func() { _, err := db.Main.ExecContext(context.Background(), "SELECT pg_sleep(9.125)"); done <- err }()
+	go func() { _, err := db.Main.ExecContext(context.Background(), "SELECT pg_sleep(50.125)"); done <- err }()
 	require.Eventually(t, func() bool {
 		var ended bool
 		err := other.Main.NewRaw(`SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
-			WHERE query LIKE '%SELECT pg_sleep(9.125)' AND state = 'active'`).Scan(t.Context(), &ended)
+			WHERE query LIKE '%SELECT pg_sleep(50.125)' AND state = 'active'`).Scan(t.Context(), &ended)
 		return err == nil && ended
 	}, patience, 20*time.Millisecond)
 	err := <-done

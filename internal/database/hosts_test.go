@@ -25,7 +25,7 @@ func TestSeveralHosts(t *testing.T) {
 	moving := netfault.Listen(t, primary.Addr())
 
 	hosts := strings.Join([]string{closedPort(t), hanging.Addr(), standby.Addr(), moving.Addr(), primary.Addr()}, ",")
-	db := open(t, "postgres://postgres@"+hosts+"/postgres?sslmode=disable&connect_timeout=1", database.Options{})
+	db := open(t, "postgres://postgres@"+hosts+"/postgres?sslmode=disable&connect_timeout=5", database.Options{})
 	port := func() (port string) {
 		require.NoError(t, db.Main.NewRaw("SHOW port").Scan(t.Context(), &port))
 		return port
@@ -67,7 +67,7 @@ func TestHostsShareTheContextsTime(t *testing.T) {
 	server := serverURL(t)
 	hosts := hanging.Addr() + "," + hanging.Addr() + "," + server[at:strings.LastIndex(server, "/")]
 	db := open(t, good[:at]+hosts+"/postgres?sslmode=disable", database.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
 	defer cancel()
 	require.NoError(t, db.Main.PingContext(ctx))
 }

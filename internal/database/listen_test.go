@@ -17,7 +17,7 @@ func hears(t *testing.T, l *database.Listener) {
 	select {
 	case _, open := <-l.C:
 		require.True(t, open, "the connection was lost")
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "nothing was heard")
 	}
 }
@@ -58,7 +58,7 @@ func TestAListenerNoticesThatItsConnectionIsGone(t *testing.T) {
 	select {
 	case _, open := <-l.C:
 		assert.False(t, open)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "the end of the connection was not noticed")
 	}
 }

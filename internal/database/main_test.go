@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -28,8 +30,70 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what must happen soon; only a broken guard needs all of it.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must happen soon; only a broken guard needs all of it. What must not end by
+// itself meanwhile sleeps for 50 seconds.
+const patience = 40 * time.Second
+
+// shortly is a context that ends the wait for an answer but not what is before it: its time starts when the driver asks
+// for it, and not while a busy machine has not sent the statement yet.
+type shortly struct{ context.Context }
+
+func (shortly) Deadline() (time.Time, bool) { return time.Now().Add(300 * time.Millisecond), true }
+
+// gate is an advisory lock that a statement waits for until open is called: it takes as long as the test wants.
+type gate struct {
+	tb   testing.TB
+	key  int64
+	tx   *sql.Tx
+	look *sql.DB
+}
+
+func newGate(tb testing.TB) *gate {
+	tb.Helper()
+	g := &gate{tb: tb, key: mathrand.Int64(), look: openRaw(tb, directURL(tb))}
+	holder := openRaw(tb, directURL(tb))
+	var err error
+	g.tx, err = holder.BeginTx(context.WithoutCancel(tb.Context()), nil)
+	require.NoError(tb, err)
+	_, err = g.tx.ExecContext(tb.Context(), "SELECT "+g.pass())
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = g.tx.Rollback() })
+	return g
+}
+
+// pass is the expression that waits.
+func (g *gate) pass() string { return fmt.Sprintf("pg_advisory_xact_lock(%d)", g.key) }
+
+// open lets pass whoever waits.
+func (g *gate) open() {
+	g.tb.Helper()
+	require.NoError(g.tb, g.tx.Rollback())
+}
+
+// waiting counts the statements that stand before the gate.
+func (g *gate) waiting() (n int, err error) {
+	err = g.look.QueryRowContext(g.tb.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		AND classid::bigint = $1::bigint >> 32 AND objid::bigint = $1::bigint & 4294967295`, g.key).Scan(&n)
+	return n, err
+}
+
+// reached makes a call whose statement waits, and returns when it does. The error comes when the call ends.
+func (g *gate) reached(call func() error) <-chan error {
+	g.tb.Helper()
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	g.counts(1)
+	return done
+}
+
+// counts returns when so many statements wait.
+func (g *gate) counts(want int) {
+	g.tb.Helper()
+	require.Eventually(g.tb, func() bool {
+		n, err := g.waiting()
+		return err == nil && n == want
+	}, patience, 20*time.Millisecond)
+}
 
 // serverURL is the shared server; `make test` starts it.
 func serverURL(tb testing.TB) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -251,19 +252,23 @@ func TestPooledHosts(t *testing.T) {
 func TestPoolerAndServerGoAway(t *testing.T) {
 	t.Parallel()
 	s, b := pooler(t)
-	db := open(t, b.URL(), database.Options{}).Main
+	db := open(t, b.URL(), database.Options{StatementTimeout: time.Minute}).Main
 	require.NoError(t, db.PingContext(t.Context()))
+	round := 0
 	for name, fault := range map[string]struct{ breaks, repair func() }{
 		"pooler":       {b.Kill, func() { require.NoError(t, b.Restart(t.Context())) }},
 		"server, fast": {func() { s.Stop(pgserver.Fast) }, s.Restart},
 		"server, kill": {s.Kill, s.Restart},
 	} {
+		round++ // the server may still work on the statement of the last one
+		query := fmt.Sprintf("SELECT pg_sleep(50), %d", round)
 		done := make(chan error, 1)
-		go func() { _, err := db.ExecContext(context.Background(), "SELECT pg_sleep(8)"); done <- err }()
+		go func() { _, err := db.ExecContext(context.Background(), query); done <- err }()
 		look := openRaw(t, s.URL())
 		require.Eventually(t, func() bool {
 			var n int
-			err := look.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%SELECT pg_sleep(8)' AND state = 'active'`).Scan(&n)
+			err := look.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE query LIKE $1 AND state = 'active'
+				AND pid <> pg_backend_pid()`, "%"+query).Scan(&n)
 			return err == nil && n == 1
 		}, patience, 20*time.Millisecond, name)
 		require.NoError(t, look.Close())
