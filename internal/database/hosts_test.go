@@ -24,7 +24,7 @@ func TestSeveralHosts(t *testing.T) {
 	hanging.BlackHole()
 	moving := netfault.Listen(t, primary.Addr())
 
-	hosts := strings.Join([]string{closedPort(t), hanging.Addr(), standby.Addr(), moving.Addr(), primary.Addr()}, ",")
+	hosts := strings.Join([]string{netfault.ClosedPort(t), hanging.Addr(), standby.Addr(), moving.Addr(), primary.Addr()}, ",")
 	db := open(t, "postgres://postgres@"+hosts+"/postgres?sslmode=disable&connect_timeout=5", database.Options{})
 	port := func() (port string) {
 		require.NoError(t, db.Main.NewRaw("SHOW port").Scan(t.Context(), &port))
@@ -74,7 +74,7 @@ func TestHostsShareTheContextsTime(t *testing.T) {
 
 func TestAllHostsFail(t *testing.T) {
 	t.Parallel()
-	one, two := closedPort(t), closedPort(t)
+	one, two := netfault.ClosedPort(t), netfault.ClosedPort(t)
 	err := open(t, "postgres://u:"+canary+"@"+one+","+two+"/d", database.Options{}).Main.PingContext(t.Context())
 	require.ErrorContains(t, err, one)
 	require.ErrorContains(t, err, two)

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	mathrand "math/rand/v2"
-	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -194,16 +193,6 @@ func via(tb testing.TB) (*netfault.Proxy, string) {
 	proxy := netfault.Listen(tb, u.Host)
 	u.Host = proxy.Addr()
 	return proxy, u.String()
-}
-
-// closedPort is an address on which nothing listens.
-func closedPort(tb testing.TB) string {
-	tb.Helper()
-	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	addr := l.Addr().String()
-	require.NoError(tb, l.Close())
-	return addr
 }
 
 func noLog() *zap.Logger { return zap.NewNop() }

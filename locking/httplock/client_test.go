@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/httpapi"
+	"github.com/cronlatch/cronlatch/internal/netfault"
 	"github.com/cronlatch/cronlatch/locking"
 	"github.com/cronlatch/cronlatch/locking/httplock"
 	"github.com/cronlatch/cronlatch/locking/lockingtest"
@@ -188,9 +189,7 @@ func TestAHangingServer(t *testing.T) {
 
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	for call, err := range calls(t.Context(), client(t, server.URL)) {
+	for call, err := range calls(t.Context(), client(t, "http://"+netfault.ClosedPort(t))) {
 		require.ErrorContains(t, err, "ask the server", call)
 		assert.NotContains(t, err.Error(), "http://", "the URL is the caller's")
 	}
