@@ -161,7 +161,7 @@ func TestCheckerFindsEachMutant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var problems []string
-			for seed := uint64(0); seed < 20 && len(problems) == 0; seed++ { // a small lie need not matter in each history
+			for seed := uint64(0); seed < 100 && len(problems) == 0; seed++ { // a small lie need not matter in each history
 				m := mutants(t.Context())[name]
 				m.Store = slow{lockingtest.NewMemory(time.Now)}
 				history, _ := driveInBubble(t, m, seed)
