@@ -30,6 +30,7 @@ func TestPostgresLoserWritesNoWAL(t *testing.T) {
 		names[i] = fmt.Sprintf("lock %02d", i)
 		mustAcquire(t, store, names[i], "A")
 	}
+	exec(t, db.Main, `UPDATE distributed_locks SET expires_at = expires_at + interval '1 hour'`) // longer than any machine needs
 	mustAcquire(t, store, "expired", "A")
 	exec(t, db.Main, `UPDATE distributed_locks SET expires_at = clock_timestamp() WHERE resource = 'expired'`)
 	lose := func() {
@@ -195,7 +196,8 @@ func TestPostgresSessionsOfAllKinds(t *testing.T) {
 }
 
 // A day is 24 hours, also on the day when the session's zone changes its clock: a TTL that went through a calendar
-// interval ('1 day') would be an hour too long then. The zone is made so that its clock goes forward in an hour.
+// interval ('1 day') would be an hour too long then. The zone is made so that its clock goes forward in one to two hours: never
+// between two of the test's statements.
 func TestPostgresDayOfAClockChange(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, dbtest.Direct(t, dbtest.PostgresURL(t))).Main
@@ -204,7 +206,7 @@ func TestPostgresDayOfAClockChange(t *testing.T) {
 	defer func() { require.NoError(t, conn.Close()) }()
 	var zone string
 	require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT format('STD0DST,%s/%s,%s/23',
-		extract(doy FROM now) - 1, extract(hour FROM now) + 1, mod(extract(doy FROM now)::int + 100, 365))
+		extract(doy FROM now) - 1, extract(hour FROM now) + 2, mod(extract(doy FROM now)::int + 100, 365))
 		FROM (SELECT now() AT TIME ZONE 'UTC') AS x (now)`).Scan(&zone))
 	exec(t, conn, `SET TimeZone = ?`, zone)
 	var calendarDay float64

@@ -22,7 +22,19 @@ func waitUntilBlocked(t *testing.T, db *bun.DB, n int) {
 		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&blocked)
 		return err == nil && blocked >= n
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
+}
+
+// patient opens a database whose statements wait for a locked row, and whose transactions may be idle, for as long as a
+// busy machine needs.
+func patient(t *testing.T, url string) *bun.DB {
+	t.Helper()
+	target, err := database.Parse(url, func(string) string { return "" }, ".")
+	require.NoError(t, err)
+	db, err := database.Open(target, database.Options{AppName: "cronlatch test", StatementTimeout: 2 * time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	return db.Main
 }
 
 // impatient is a session that waits for a row lock only briefly.
@@ -86,10 +98,10 @@ func TestPostgresRenewalAfterTheWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := dbtest.Postgres(t)
-			store := newStore(t, db.Main)
+			db := patient(t, dbtest.PostgresURL(t))
+			store := newStore(t, db)
 			claims := holdTen(t, store)
-			other := begin(t, db.Main)
+			other := begin(t, db)
 			exec(t, other, c.change)
 			done := make(chan []locking.ClaimResult, 1)
 			go func() {
@@ -97,7 +109,7 @@ func TestPostgresRenewalAfterTheWait(t *testing.T) {
 				assert.NoError(t, err)
 				done <- res
 			}()
-			waitUntilBlocked(t, db.Main, 1)
+			waitUntilBlocked(t, db, 1)
 			require.NoError(t, other.Commit())
 			for i, r := range <-done {
 				if i == 3 && c.want != nil {
@@ -124,10 +136,10 @@ func TestPostgresReleaseAfterTheWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := dbtest.Postgres(t)
-			store := newStore(t, db.Main)
+			db := patient(t, dbtest.PostgresURL(t))
+			store := newStore(t, db)
 			a := mustAcquire(t, store, "a", "A")
-			other := begin(t, db.Main)
+			other := begin(t, db)
 			exec(t, other, c.change)
 			done := make(chan error, 1)
 			go func() {
@@ -135,7 +147,7 @@ func TestPostgresReleaseAfterTheWait(t *testing.T) {
 				assert.NoError(t, err)
 				done <- res[0].Err
 			}()
-			waitUntilBlocked(t, db.Main, 1)
+			waitUntilBlocked(t, db, 1)
 			require.NoError(t, other.Commit())
 			require.ErrorIs(t, <-done, c.want)
 		})
@@ -167,7 +179,7 @@ func acquireBlocked(t *testing.T, db *bun.DB, ttl time.Duration) <-chan acquired
 func TestPostgresGrantAfterAWait(t *testing.T) {
 	t.Parallel()
 	const short = 100 * time.Millisecond
-	db := dbtest.Postgres(t).Main
+	db := patient(t, dbtest.PostgresURL(t))
 	store := newStore(t, db)
 	_, err := store.Release(t.Context(), []locking.Claim{claimOf(mustAcquire(t, store, "a", "A"))})
 	require.NoError(t, err)
@@ -198,7 +210,7 @@ func outlast(t *testing.T, store locking.Store, d time.Duration) {
 	require.Eventually(t, func() bool {
 		now, err := store.Now(t.Context())
 		return err == nil && now.Sub(from) > d
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func mustTokenOfOthers(t *testing.T, store locking.Store) int64 {
@@ -216,7 +228,7 @@ func mustTokenOfOthers(t *testing.T, store locking.Store) int64 {
 func TestPostgresInsertAfterARollback(t *testing.T) {
 	t.Parallel()
 	const short = 100 * time.Millisecond
-	db := dbtest.Postgres(t).Main
+	db := patient(t, dbtest.PostgresURL(t))
 	tx := begin(t, db)
 	mustAcquire(t, newStore(t, tx), "a", "A")
 	done := acquireBlocked(t, db, short)
@@ -232,7 +244,7 @@ func TestPostgresInsertAfterARollback(t *testing.T) {
 // The holder came after the loser's snapshot: the loser is told who it is all the same.
 func TestPostgresLoserAfterAWait(t *testing.T) {
 	t.Parallel()
-	db := dbtest.Postgres(t).Main
+	db := patient(t, dbtest.PostgresURL(t))
 	tx := begin(t, db)
 	a := mustAcquire(t, newStore(t, tx), "a", "A")
 	done := acquireBlocked(t, db, time.Minute)

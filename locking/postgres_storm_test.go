@@ -92,10 +92,10 @@ type storm struct {
 	sections atomic.Int64
 }
 
-// newStorm has a connection for each client.
+// newStorm has a connection for each client, and each of them may have to wait for all others.
 func newStorm(t *testing.T, url, direct string, names int) *storm {
 	t.Helper()
-	db := dbtest.Open(t, url).Main
+	db := patient(t, url)
 	db.SetMaxOpenConns(stormClients)
 	db.SetMaxIdleConns(stormClients)
 	require.NoError(t, migrations.Up(t.Context(), db))

@@ -23,7 +23,7 @@ func (w waiter) wakes(why string) {
 	select {
 	case _, open := <-w.C:
 		require.True(w, open, "the connection was lost")
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(w, "nobody was woken", why)
 	}
 }

@@ -30,7 +30,7 @@ func TestALockerThroughAServer(t *testing.T) {
 	root := serve(t, h, as("root"))
 	ctx := t.Context()
 	extended := make(chan struct{}, 100)
-	lock, err := alice.Acquire(ctx, "team/a", locking.TTL(6*time.Second), locking.Metadata(map[string]string{"host": "web-1"}),
+	lock, err := alice.Acquire(ctx, "team/a", locking.TTL(15*time.Second), locking.Metadata(map[string]string{"host": "web-1"}),
 		locking.OnExtend(func(_, _ time.Duration) { extended <- struct{}{} }))
 	require.NoError(t, err)
 	_, err = bob.Acquire(ctx, "team/a")

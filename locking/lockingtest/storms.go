@@ -18,7 +18,7 @@ func stormCases() []testCase {
 func weathers(f *fixture) {
 	f.onlyOnTheTable("a server does not say which grant is a takeover, and its shortest TTL is a second")
 	h := Record(f.Store)
-	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(f.ctx, 4*time.Minute)
 	defer cancel()
 	stats, err := Storm(ctx, StormConfig{
 		Store: h, Rounds: math.MaxInt32, TTL: 10 * time.Millisecond,
