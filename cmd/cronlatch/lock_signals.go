@@ -97,5 +97,6 @@ func (s *lockSignals) code() int {
 	}
 }
 
-// signalDelay is far more than a signal takes from one goroutine to another.
-const signalDelay = 100 * time.Millisecond
+// signalDelay is far more than a signal takes from one goroutine to another, on any machine. It passes only when something
+// other than a signal ended the context of main.
+const signalDelay = 10 * time.Second
