@@ -17,20 +17,23 @@ type lockBell struct {
 	torn     bool
 }
 
-// hang begins to listen, once. It returns true when it did: a release may have come before.
+// hang begins to listen, once. It returns true when it did: a release may have come before. What fails for a moment
+// is tried again the next time.
 func (b *lockBell) hang(ctx context.Context, resource string, wait time.Duration) bool {
 	if b.db == nil || b.tried {
 		return false
 	}
-	b.tried = true
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	listener, err := b.db.Listen(ctx, locking.WakeChannel(resource))
-	if err != nil {
-		return false
+	var err error
+	if b.listener == nil {
+		b.listener, err = b.db.Listen(ctx, locking.WakeChannel(resource))
 	}
-	b.listener = listener
-	return locking.AnnounceWaiter(ctx, b.db.Main, resource, wait) == nil
+	if err == nil {
+		err = locking.AnnounceWaiter(ctx, b.db.Main, resource, wait)
+	}
+	b.tried = !passing(err)
+	return err == nil
 }
 
 // rings is nil, which never rings, where there is no bell.

@@ -3,6 +3,7 @@ package main
 import (
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,4 +37,19 @@ func TestLockWaitersHangABell(t *testing.T) {
 	lockUntil(t, "it no longer listens", func() bool { return count(listening) == 0 })
 	second.signal(t, syscall.SIGTERM)
 	second.end(t)
+}
+
+// A database that is slow for a moment does not leave a waiter without a bell for as long as it waits.
+func TestABellIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	proxy := proxied(t, newLockRig(t, dbtest.Direct(t, dbtest.PostgresURL(t))))
+	bell := lockBell{db: dbtest.Open(t, proxy.rig.env[0][len("DATABASE_URL="):])}
+	defer bell.close()
+	proxy.BlackHole()
+	assert.False(t, bell.hang(t.Context(), "a", time.Hour))
+	assert.Nil(t, bell.rings())
+	proxy.Restore()
+	lockUntil(t, "it hangs", func() bool { return bell.hang(t.Context(), "a", time.Hour) })
+	assert.NotNil(t, bell.rings())
+	assert.False(t, bell.hang(t.Context(), "a", time.Hour), "once is enough")
 }
