@@ -32,7 +32,8 @@ type grant struct {
 	token, run   int64
 	since        time.Time
 	over         bool
-	lost         bool // it expired: whoever claims it next takes it over
+	lost         bool   // it expired: whoever claims it next takes it over
+	before       *grant // that of a lower token, of whose end nobody has told yet
 }
 
 // story turns the audit of all replicas into sentences. Their lines come through one pipe for each replica, so they may
@@ -72,13 +73,22 @@ func (s *story) claimed(l *line) {
 	if known && before.token >= l.Token {
 		return // this line was overtaken by that of a later grant
 	}
-	s.grants[l.Resource] = grant{replica: l.Replica, job: l.Job, token: l.Token, run: l.Run, since: l.At}
+	now := grant{replica: l.Replica, job: l.Job, token: l.Token, run: l.Run, since: l.At}
+	if known && !before.over {
+		before.before = nil
+		now.before = &before
+	}
+	s.grants[l.Resource] = now
 	if known && before.lost {
-		s.say("TAKEOVER: replica %s claimed %s as run %d and took over its lock from replica %s: the fencing token grew from %d to %d",
-			l.Replica, l.Job, l.Run, before.replica, before.token, l.Token)
+		s.takeover(&now, before.replica, before.token)
 		return
 	}
 	s.say("replica %s claimed %s as run %d, with token %d on the lock %s", l.Replica, l.Job, l.Run, l.Token, l.Resource)
+}
+
+func (s *story) takeover(now *grant, from string, token int64) {
+	s.say("TAKEOVER: replica %s claimed %s as run %d and took over its lock from replica %s: the fencing token grew from %d to %d",
+		now.replica, now.job, now.run, from, token, now.token)
 }
 
 func (s *story) finished(l *line) {
@@ -91,14 +101,28 @@ func (s *story) finished(l *line) {
 }
 
 func (s *story) lost(l *line) {
+	if now := s.grants[l.Resource]; now.token > l.Token {
+		s.lostBefore(&now, l)
+		return
+	}
 	g := s.grants[l.Resource]
 	if g.run != l.Run { // the line of its claim was the last thing that its replica did not say any more
 		g = grant{replica: "that was killed", job: l.Job, run: l.Run, token: l.Token, since: l.At}
 	}
 	g.over, g.lost = true, true
-	if g.token == l.Token {
-		s.grants[l.Resource] = g
+	s.grants[l.Resource] = g
+	s.sayLost(l)
+}
+
+// lostBefore hears of a loss when the next claim was told of already: that was a takeover.
+func (s *story) lostBefore(now *grant, l *line) {
+	s.sayLost(l)
+	if before := now.before; before != nil && before.token == l.Token {
+		s.takeover(now, before.replica, before.token)
 	}
+}
+
+func (s *story) sayLost(l *line) {
 	if l.Reason != string(jobs.ReasonReplicaLost) {
 		s.say("run %d of %s was lost on replica %s: %s", l.Run, l.Job, l.Replica, meaning(l.Reason))
 		return
