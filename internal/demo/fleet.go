@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// firstClaim is how long the other replicas wait for the first one to claim something.
-	firstClaim = 15 * time.Second
+	// firstClaim is how long the other replicas wait for the first one to claim something, which takes a second.
+	firstClaim = time.Minute
 	// lastWords is how long replicas have to leave before they are killed.
 	lastWords = 20 * time.Second
 )
