@@ -137,7 +137,7 @@ func (w *world) start(t *testing.T, stdout *os.File, args ...string) *child {
 	require.NoError(t, err)
 	c := &child{cmd: exec.CommandContext(t.Context(), exe, args...), lines: make(chan string, 1000)}
 	c.cmd.Dir, c.cmd.Stdout = w.dir, stdout
-	c.cmd.Env = []string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.env["TMPDIR"]}
+	c.cmd.Env = []string{asCommand + "=" + w.patience.String(), "PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + w.env["TMPDIR"]}
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
 	c.cmd.WaitDelay = demoPatience
 	stderr, err := c.cmd.StderrPipe()

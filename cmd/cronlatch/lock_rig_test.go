@@ -21,7 +21,7 @@ import (
 )
 
 // lockPatience is how long a test waits for what takes milliseconds on an idle machine.
-const lockPatience = 30 * time.Second
+const lockPatience = testPatience
 
 // lockRig is a folder, a database and its locks, for `cronlatch lock` as processes.
 type lockRig struct {
@@ -77,7 +77,7 @@ func (r *lockRig) command(t *testing.T, args ...string) *lockProcess {
 	require.NoError(t, err)
 	p := &lockProcess{cmd: exec.CommandContext(t.Context(), self, args...), ended: make(chan struct{})}
 	p.cmd.Dir = r.dir
-	p.cmd.Env = append([]string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + r.dir}, r.env...)
+	p.cmd.Env = append([]string{asCommand + "=" + testPatience.String(), "PATH=" + os.Getenv("PATH"), "HOME=" + r.dir}, r.env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.WaitDelay = lockPatience
 	return p

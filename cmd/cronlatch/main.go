@@ -30,10 +30,10 @@ import (
 // patience of the client commands; see process.
 const patience = 5 * time.Second
 
-func main() { os.Exit(start(os.Args)) }
+func main() { os.Exit(start(os.Args, patience)) }
 
 // start is main with a result.
-func start(args []string) int {
+func start(args []string, patience time.Duration) int {
 	if len(args) > 1 {
 		switch args[1] {
 		case "supervise":

@@ -14,14 +14,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asCommand makes the test binary cronlatch itself, for tests that need a process.
+// asCommand makes the test binary cronlatch itself, with that patience, for tests that need a process.
 const asCommand = "CRONLATCH_TEST_COMMAND"
+
+// testPatience is what a command has that takes milliseconds on an idle machine, and what a test waits for it.
+const testPatience = time.Minute
 
 func TestMain(m *testing.M) {
 	// The daemon starts its supervisor as the running binary, with an environment of its own.
 	hidden := len(os.Args) > 1 && (os.Args[1] == "supervise" || os.Args[1] == "exec-child")
-	if hidden || os.Getenv(asCommand) != "" {
-		main()
+	if own, err := time.ParseDuration(os.Getenv(asCommand)); err == nil || hidden {
+		os.Exit(start(os.Args, own))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -48,7 +51,7 @@ type answer struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{dir: t.TempDir(), env: map[string]string{}, patience: time.Minute, now: testNow}
+	return &world{dir: t.TempDir(), env: map[string]string{}, patience: testPatience, now: testNow}
 }
 
 // write makes the configuration file.
@@ -90,6 +93,12 @@ func (a answer) says(t *testing.T, code int, out, errors string) {
 	assert.Equal(t, out, a.out, "stdout")
 	assert.Equal(t, errors, a.errors, "stderr")
 	assert.Equal(t, code, a.code, "exit code")
+}
+
+// eventually waits for what comes soon on an idle machine.
+func eventually(t *testing.T, condition func() bool, what ...any) {
+	t.Helper()
+	require.Eventually(t, condition, testPatience, 50*time.Millisecond, what...)
 }
 
 const twoJobs = `

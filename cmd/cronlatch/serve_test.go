@@ -81,7 +81,7 @@ func (w *world) spawn(t *testing.T, args ...string) *child {
 	require.NoError(t, err)
 	c := &child{cmd: exec.CommandContext(t.Context(), exe, args...), lines: make(chan string, 1000)}
 	c.cmd.Dir = w.dir
-	c.cmd.Env = []string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}
+	c.cmd.Env = []string{asCommand + "=" + w.patience.String(), "PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}
 	for name, value := range w.env {
 		c.cmd.Env = append(c.cmd.Env, name+"="+value)
 	}
@@ -105,7 +105,7 @@ func (c *child) follow(stderr io.Reader) {
 // waitFor reads stderr until a line contains the text.
 func (c *child) waitFor(t *testing.T, text string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 	defer cancel()
 	var seen []string
 	for {
@@ -152,7 +152,7 @@ jobs:
   slow: {run: "sleep 100", timeout: 1s}
   missing: {command: [/no/such/program]}
   directory: {command: [/tmp]}
-  loud: {run: "head -c 1000000 /dev/zero | tr '\\0' x"}
+  loud: {run: "head -c 10000000 /dev/zero | tr '\\0' x"}
   long: {run: "echo started > long.txt; sleep 100"}
 `
 
@@ -201,7 +201,7 @@ func TestRunExitsWithTheJobsCode(t *testing.T) {
 
 		loud := w.run(t, "run", "loud")
 		assert.Equal(t, exitOK, loud.code)
-		assert.Less(t, len(loud.out), 1_000_000)
+		assert.Less(t, len(loud.out), 10_000_000, "it prints faster than anybody could keep it")
 		assert.Contains(t, loud.errors, " bytes are not kept here")
 
 		runs := w.run(t, "runs", "list", "--job", "fails")
@@ -228,7 +228,7 @@ func TestInterruptions(t *testing.T) {
 
 	daemon.signal(t, syscall.SIGINT)
 	daemon.waitFor(t, "leaving: running jobs may finish within drain_timeout; once more to stop them now")
-	assert.Equal(t, exitUnavailable, w.run(t, "health").code)
+	eventually(t, func() bool { return w.run(t, "health").code == exitUnavailable }, "it is not ready any more")
 	daemon.signal(t, syscall.SIGINT)
 	hurried := time.Now()
 	daemon.waitFor(t, "stopping running jobs now")
@@ -249,7 +249,7 @@ func TestServeSurvivesAClosedPipe(t *testing.T) {
 	out, in, err := os.Pipe()
 	require.NoError(t, err)
 	daemon := exec.CommandContext(t.Context(), exe, "serve", "--listen", "127.0.0.1:0")
-	daemon.Dir, daemon.Env = w.dir, []string{asCommand + "=1", "PATH=" + os.Getenv("PATH")}
+	daemon.Dir, daemon.Env = w.dir, []string{asCommand + "=" + w.patience.String(), "PATH=" + os.Getenv("PATH")}
 	daemon.Stdout, daemon.Stderr = in, in
 	require.NoError(t, daemon.Start())
 	require.NoError(t, in.Close())
