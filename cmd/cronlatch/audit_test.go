@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 	"github.com/cronlatch/cronlatch/internal/wire"
@@ -35,7 +34,7 @@ func (s *screen) String() string {
 
 func (s *screen) shows(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(s.String(), text) }, patience, patience/200, text)
+	eventually(t, func() bool { return strings.Contains(s.String(), text) }, text)
 }
 
 func TestAuditList(t *testing.T) {

@@ -229,9 +229,8 @@ func TestASchemaFromTheFuture(t *testing.T) {
 // A server that is not there, and one that accepts and never answers: both end with 69 within the patience.
 func TestDatabaseOutOfReach(t *testing.T) {
 	t.Parallel()
-	closed, silent := listen(t), listen(t)
-	require.NoError(t, closed.Close())
-	for name, addr := range map[string]string{"refused": closed.Addr().String(), "silent": silent.Addr().String()} {
+	silent := listen(t)
+	for name, addr := range map[string]string{"refused": nobodyListens, "silent": silent.Addr().String()} {
 		for _, line := range []string{"runs list", "locks list", "run backup:db", "migrate up", "migrate status"} {
 			t.Run(name+" "+line, func(t *testing.T) {
 				t.Parallel()
@@ -250,6 +249,9 @@ func TestDatabaseOutOfReach(t *testing.T) {
 		}
 	}
 }
+
+// nobodyListens is an address that refuses: the port of a listener that is closed may be the next one's.
+const nobodyListens = "127.0.0.1:1"
 
 func listen(t *testing.T) net.Listener {
 	t.Helper()

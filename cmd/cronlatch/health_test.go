@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/httpapi"
 )
@@ -57,12 +56,10 @@ func TestHealthFindsTheDaemon(t *testing.T) {
 
 func TestHealthWithoutADaemon(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
-	require.NoError(t, l.Close())
-	got := newWorld(t).run(t, "health", "--server", l.Addr().String())
+	got := newWorld(t).run(t, "health", "--server", nobodyListens)
 	assert.Equal(t, exitUnavailable, got.code)
 	assert.Empty(t, got.out)
-	assert.Contains(t, got.errors, "cronlatch: no answer from http://"+l.Addr().String()+"/readyz: ")
+	assert.Contains(t, got.errors, "cronlatch: no answer from http://"+nobodyListens+"/readyz: ")
 	assert.Contains(t, got.errors, "cronlatch: is `cronlatch serve` running?\n")
 }
 

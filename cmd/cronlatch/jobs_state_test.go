@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -108,10 +106,7 @@ func TestPauseByTag(t *testing.T) {
 // Without the database the list is that of the file, and says so; with --server there is no other list.
 func TestJobsListWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	nowhere, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := nowhere.Addr().String()
-	require.NoError(t, nowhere.Close())
+	const address = nobodyListens
 	w := connected(t, "postgres://x@"+address+"/x?sslmode=disable")
 	w.patience = parse(t, "300ms")
 	got := w.run(t, "jobs", "list", "-o", "name")
@@ -133,10 +128,10 @@ func TestDrainCommands(t *testing.T) {
 		w.run(t, "replicas", "drain", "b").says(t, exitFailure, "",
 			"cronlatch: there is no replica \"b\"\ncronlatch: `cronlatch replicas list` shows them\n")
 		name := ""
-		require.Eventually(t, func() bool { // its row comes with its first beat
+		eventually(t, func() bool { // its row comes with its first beat
 			name = strings.TrimSpace(w.run(t, "replicas", "list", "-o", "name").out)
 			return name != ""
-		}, patience, patience/100)
+		})
 		drained := w.run(t, "replicas", "drain", name, "--reason", "kernel\x1b", "--wait")
 		assert.Equal(t, exitOK, drained.code)
 		assert.Contains(t, drained.errors, fmt.Sprintf("cronlatch: the replica %q takes no new runs; `cronlatch replicas undrain %s` takes that back\n", name, name))
@@ -149,12 +144,13 @@ func TestDrainCommands(t *testing.T) {
 
 		w.run(t, "run", "j", "--detach")
 		w.run(t, "replicas", "undrain", name).says(t, exitOK, "", fmt.Sprintf("cronlatch: the replica %q takes runs again\n", name))
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			return strings.Contains(w.run(t, "runs", "list", "-o", "json").out, `"running"`)
-		}, patience, patience/100)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // the run is longer
-		defer cancel()
-		assert.Equal(t, exitInterrupted, w.runIn(ctx, "replicas", "drain", name, "--wait").code, "the run goes on")
+		})
+		waiting := w.spawn(t, "replicas", "drain", name, "--wait")
+		waiting.waitFor(t, "1 running run on ")
+		waiting.signal(t, syscall.SIGINT)
+		waiting.says(t, exitInterrupted, "not waiting any longer; the replica goes on to drain") // and the run goes on
 		out := w.run(t, "audit", "list", "--replica", name).out
 		assert.Contains(t, out, `kernel\x1b`)
 		a.leave(t)
@@ -199,5 +195,5 @@ func (g *gate) open()  { g.mu.Lock(); defer g.mu.Unlock(); g.closed = false }
 // waitAsked waits until so many questions were answered.
 func (g *gate) waitAsked(t *testing.T, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.asked >= n }, patience, patience/200)
+	eventually(t, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.asked >= n })
 }

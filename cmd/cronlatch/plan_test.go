@@ -25,10 +25,10 @@ func TestPlan(t *testing.T) {
 		w, daemon := reloadable(t, url, first, "--watch=false")
 		const agreed = "cronlatch: no changes: 1 replica with these definitions\n"
 		agrees := func() bool { return w.run(t, "plan").errors == agreed }
-		require.Eventually(t, agrees, patience, patience/100)
+		eventually(t, agrees)
 		planned := func() bool { return len(changesIn(t, w, "other.yaml")) == 4 }
 		w.file(t, "other.yaml", "jobs: {x: {run: date, schedule: \"@daily\"}}\n")
-		require.Eventually(t, planned, patience, patience/100, "the positions of three jobs are written")
+		eventually(t, planned, "the positions of three jobs are written")
 
 		const rest = "  other: {run: date, schedule: \"@monthly\"}\n  new: {run: date, schedule: \"@daily\"}\n"
 		w.write(t, "jobs:\n  same: {run: date, schedule: \"0 0 1 1 *\"}\n"+rest)
@@ -41,7 +41,7 @@ func TestPlan(t *testing.T) {
 		w.run(t, "plan", "-o", "name").says(t, exitChanges, "gone\nnew\nother\n", got.errors)
 
 		require.Equal(t, exitOK, w.run(t, "reload").code)
-		require.Eventually(t, agrees, patience, patience/100)
+		eventually(t, agrees)
 		w.run(t, "plan").says(t, exitOK, "", agreed)
 		w.run(t, "plan", "-o", "json").says(t, exitOK, "[]\n", agreed)
 

@@ -119,7 +119,7 @@ func TestReplicasList(t *testing.T) {
 		seen := func() string { return w.run(t, "replicas", "list").out }
 		host, err := os.Hostname()
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return strings.Count(seen(), " up ") == 2 }, patience, patience/100)
+		eventually(t, func() bool { return strings.Count(seen(), " up ") == 2 })
 		got := w.run(t, "replicas", "list")
 		assert.Empty(t, got.errors, "all agree")
 		assert.Regexp(t, `(?m)^NAME +STATE +HOST +PID +VERSION +DEFINITIONS +RUNNING +LABELS +SEEN$`, got.out)
@@ -129,7 +129,7 @@ func TestReplicasList(t *testing.T) {
 
 		w.write(t, "jobs: {j: {run: uptime}}\n")
 		w.run(t, "reload").says(t, exitOK, "changed  j\n", "")
-		require.Eventually(t, func() bool { return strings.Count(seen(), " * ") == 2 }, patience, patience/100)
+		eventually(t, func() bool { return strings.Count(seen(), " * ") == 2 })
 		assert.Contains(t, w.run(t, "replicas", "list").errors, "2 replicas with other jobs than most (*)", "of two, none is most")
 		a.leave(t)
 		delete(w.env, "CRONLATCH_SERVER") // the database tells it without a daemon

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 )
@@ -17,7 +16,7 @@ func TestPlanSeesEveryKeyAndShowsNoSecret(t *testing.T) {
 	w, daemon := reloadable(t, dbtest.SQLiteURL(t), head+job+"secrets: {TOKEN: hunter2-canary}}\n", "--watch=false")
 	defer daemon.leave(t)
 	agrees := func() bool { return w.run(t, "plan").code == exitOK }
-	require.Eventually(t, agrees, patience, patience/100)
+	eventually(t, agrees)
 	for _, keys := range []string{
 		`secrets: {TOKEN: hunter3-canary}`, `secrets: {OTHER: hunter2-canary}`, `secrets: {TOKEN: hunter2-canary}, params: {x: {}}`,
 		`secrets: {TOKEN: hunter2-canary}, notify: {on_failure: [ops]}`, `secrets: {TOKEN: hunter2-canary}, late_after: 5m`,
