@@ -46,8 +46,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// completionPatience is how long somebody who pressed Tab waits for a database.
-const completionPatience = 500 * time.Millisecond
+// completionShare of the patience is what somebody who pressed Tab has for a database: half a second.
+const completionShare = 10
 
 type completer = func(ctx context.Context) []string
 
@@ -177,9 +177,10 @@ func (a *app) glance(ctx context.Context, ask func(ctx context.Context, db *data
 	if err != nil || target.Kind == database.SQLite && missingFile(target.Path) != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(a.Patience, completionPatience))
+	patience := a.Patience / completionShare
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	db, err := database.Open(target, database.Options{AppName: "cronlatch completion", MaxConns: 1, RenewConns: 1, StatementTimeout: completionPatience})
+	db, err := database.Open(target, database.Options{AppName: "cronlatch completion", MaxConns: 1, RenewConns: 1, StatementTimeout: patience})
 	if err != nil {
 		return nil
 	}

@@ -66,6 +66,7 @@ func TestCompletionAsksTheDatabase(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		t.Helper()
 		w := connected(t, url)
+		w.patience = completionShare * testPatience
 		id := strings.TrimSpace(w.run(t, "run", "backup:db", "--detach").out)
 		assert.Contains(t, w.completions(t, "logs", ""), id)
 		assert.Contains(t, w.completions(t, "logs", ""), "backup:db")
