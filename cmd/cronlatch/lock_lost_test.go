@@ -15,6 +15,9 @@ import (
 	"github.com/cronlatch/cronlatch/internal/netfault"
 )
 
+// lostTTL is long enough for renewals to come in time on a busy machine, and short enough to be waited for.
+const lostTTL = "10s"
+
 // stubbornScript does not listen to SIGTERM.
 const stubbornScript = "trap '' TERM; note ready; while :; do sleep 0.01; done"
 
@@ -22,7 +25,7 @@ func TestLockTakenAway(t *testing.T) {
 	t.Parallel()
 	eachLockRig(t, func(t *testing.T, rig *lockRig) {
 		t.Helper()
-		p := rig.shell(t, "a", "trap ': > heard; exit 3' TERM; note ready; while :; do sleep 0.01; done", "--ttl", "3s")
+		p := rig.shell(t, "a", "trap ': > heard; exit 3' TERM; note ready; while :; do sleep 0.01; done", "--ttl", lostTTL)
 		pid := rig.noted(t, "ready")
 		rig.force(t, "a")
 		assert.Equal(t, exitLost, p.end(t))
@@ -64,7 +67,7 @@ func TestLockCommandIsDeadBeforeARivalStarts(t *testing.T) {
 			t.Parallel()
 			direct := newLockRig(t, dbtest.PostgresURL(t))
 			proxy := proxied(t, direct)
-			p := proxy.rig.shell(t, "a", stubbornScript, "--ttl", "2s", "--kill-after", "1s")
+			p := proxy.rig.shell(t, "a", stubbornScript, "--ttl", lostTTL, "--kill-after", "1s")
 			victim := proxy.rig.noted(t, "ready")
 			fault(t, p, proxy.Proxy)
 			rival := direct.lock(t, "a", "--wait", "1m", "--", "/bin/sh", "-c", "if kill -0 "+victim+" 2>&-; then echo overlap; else echo alone; fi")
@@ -104,7 +107,7 @@ func TestLockSurvivesAShortOutage(t *testing.T) {
 	t.Parallel()
 	direct := newLockRig(t, dbtest.PostgresURL(t))
 	proxy := proxied(t, direct)
-	p := proxy.rig.shell(t, "a", "note ready; while ! [ -e go ]; do sleep 0.01; done; exit 6", "--ttl", "3s", "--kill-after", "0s")
+	p := proxy.rig.shell(t, "a", "note ready; while ! [ -e go ]; do sleep 0.01; done; exit 6", "--ttl", lostTTL, "--kill-after", "0s")
 	proxy.rig.noted(t, "ready")
 	proxy.Refuse()
 	proxy.CutAll()

@@ -87,6 +87,9 @@ func TestLockThroughAServer(t *testing.T) {
 	} {
 		p := rig.command(t, append([]string{"lock"}, c.args...)...)
 		p.cmd.Env = append(p.cmd.Env, "CRONLATCH_TOKEN="+rig.tokens[c.who])
+		if c.code == exitUnavailable {
+			p.cmd.Env = append(p.cmd.Env, asCommand+"=100ms")
+		}
 		p.start(t)
 		assert.Equal(t, c.code, p.end(t), "%q: %s", c.args, p.stderr.String())
 		assert.Contains(t, p.stderr.String(), c.says)
@@ -98,7 +101,7 @@ func TestLockThroughAServer(t *testing.T) {
 func TestLockTakenAwayThroughAServer(t *testing.T) {
 	t.Parallel()
 	rig := serverRig(t)
-	p := rig.shell(t, "ci/a", stubbornScript, "--ttl", "3s", "--kill-after", "100ms")
+	p := rig.shell(t, "ci/a", stubbornScript, "--ttl", lostTTL, "--kill-after", "100ms")
 	pid := rig.noted(t, "ready")
 	w := rig.world(t, "ci")
 	force := []string{"locks", "release", "ci/a", "--force", "--yes", "--reason", "test"}
@@ -118,7 +121,7 @@ func TestLockCutOffFromItsServer(t *testing.T) {
 	u, err := url.Parse(rig.address)
 	require.NoError(t, err)
 	proxy := netfault.Listen(t, u.Host)
-	p := rig.shell(t, "ci/a", stubbornScript, "--ttl", "2s", "--kill-after", "100ms", "--server", "http://"+proxy.Addr())
+	p := rig.shell(t, "ci/a", stubbornScript, "--ttl", lostTTL, "--kill-after", "1s", "--server", "http://"+proxy.Addr())
 	pid := rig.noted(t, "ready")
 	proxy.BlackHole()
 	rival := rig.lock(t, "ci/a", "--wait", "1m", "--", "/bin/sh", "-c", "if kill -0 "+pid+" 2>&-; then echo overlap; else echo alone; fi")

@@ -133,7 +133,7 @@ func TestLockWritesToATerminalThatStopsOthers(t *testing.T) {
 	t.Parallel()
 	rig := newLockRig(t, dbtest.SQLiteURL(t))
 	terminal := openPTY(t)
-	rig.login(t, terminal, `stty tostop; "$CRONLATCH" lock a --ttl 3s -- sh -c '`+noting+`note ready; while :; do sleep 0.01; done'; echo "code:$?"`)
+	rig.login(t, terminal, `stty tostop; "$CRONLATCH" lock a --ttl `+lostTTL+` -- sh -c '`+noting+`note ready; while :; do sleep 0.01; done'; echo "code:$?"`)
 	rig.noted(t, "ready")
 	rig.force(t, "a")
 	terminal.shows(t, `the lock "a" is lost`)
