@@ -17,8 +17,8 @@ import (
 	"github.com/cronlatch/cronlatch/internal/database/dbtest"
 )
 
-// newcomersPatience is how long somebody waits for the first run of an empty folder.
-const newcomersPatience = 90 * time.Second
+// newcomersPatience is what a job of each minute may take to have run, with room for a busy machine.
+const newcomersPatience = 3 * time.Minute
 
 // The walk of somebody who has never seen cronlatch, from an empty folder: each command with its answer. The clock of
 // the commands is the real one here: they speak of what a daemon does now. The demo has a test of its own, and the compose
@@ -61,7 +61,9 @@ func TestTheWalkOfANewcomer(t *testing.T) {
 	run := w.firstSuccess(walk, t, "heartbeat")
 
 	t.Log("explain tells its story, from planned to released")
-	story := w.run(t, "explain", "heartbeat")
+	newest := w.run(t, "explain", "heartbeat")
+	assert.Equal(t, exitOK, newest.code, newest.errors)
+	story := w.run(t, "explain", run) // by now another run may be the newest
 	require.Equal(t, exitOK, story.code, story.errors)
 	for _, word := range []string{"Planned", "claimed", "fencing token", "Succeeded", "released", "replica"} {
 		assert.Contains(t, story.out, word)
