@@ -22,7 +22,7 @@ func examined(t *testing.T, url string) (lines string, unreachable bool) {
 	t.Helper()
 	target, err := database.Parse(url, func(string) string { return "" }, t.TempDir())
 	require.NoError(t, err)
-	p := &Patient{Configuration: Configuration{Missing: true}, Target: target, Patience: 5 * time.Second, Supervisor: func() ([]string, error) { return nil, nil }}
+	p := &Patient{Configuration: Configuration{Missing: true}, Target: target, Patience: time.Minute, Supervisor: func() ([]string, error) { return nil, nil }}
 	r := Examine(t.Context(), p)
 	var b strings.Builder
 	for _, f := range r.Findings {
