@@ -262,9 +262,9 @@ func (f *fleet) leave() {
 			event()
 		case <-hurry:
 			hurry = nil
-			f.each(func(c *child) { _ = c.cmd.Process.Kill() })
+			f.killAll()
 		case <-patience:
-			f.each(func(c *child) { _ = c.cmd.Process.Kill() })
+			f.killAll()
 		}
 	}
 	f.supervisorsEnd()
@@ -274,6 +274,16 @@ func (f *fleet) each(do func(*child)) {
 	for _, r := range f.replicas {
 		if r.child != nil {
 			do(r.child)
+		}
+	}
+}
+
+// killAll leaves supervisors behind, which are waited for like those of any replica that was killed.
+func (f *fleet) killAll() {
+	for _, r := range f.replicas {
+		if r.child != nil {
+			r.killedAt = time.Now()
+			_ = r.child.cmd.Process.Kill()
 		}
 	}
 }
