@@ -19,7 +19,7 @@ import (
 )
 
 // demoPatience is for what waits for a lock to expire, and for a busy machine.
-const demoPatience = 3 * time.Minute // the history of a month is made first, also by a binary with the race detector
+const demoPatience = 5 * time.Minute // the history of a month is made first, also by a binary with the race detector
 
 // telling reads what a demo tells on stdout.
 type telling struct {
