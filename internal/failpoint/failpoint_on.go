@@ -5,6 +5,7 @@ package failpoint
 
 import (
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -37,16 +38,17 @@ func Hit(name string) {
 		return
 	}
 	_ = f.Close()
-	sig := syscall.SIGSTOP
 	if action == "kill" {
-		sig = syscall.SIGKILL
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		return
 	}
-	_ = syscall.Kill(os.Getpid(), sig)
-	if action == "stop" {
-		// The signal reaches the process a moment after the call; nothing may happen in between.
-		for stopped := time.Now(); time.Since(stopped) < 50*time.Millisecond; {
-		}
-	}
+	// The signal reaches the process a moment after the call, on a busy machine a long one. Nothing may happen here in between,
+	// so the next thing that happens is that somebody lets the process go on.
+	thawed := make(chan os.Signal, 1)
+	signal.Notify(thawed, syscall.SIGCONT)
+	defer signal.Stop(thawed)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-thawed
 }
 
 // note appends a line to the record.
