@@ -121,7 +121,7 @@ func TestReplaceOnAnyReplica(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		f := threeWith(t, url, "", []Job{{Name: "job", Args: []string{"-for", "20s", "-grandchild"}, Overlap: "replace"}},
+		f := threeWith(t, url, "", []Job{{Name: "job", Args: []string{"-for", "3m", "-grandchild"}, Overlap: "replace"}},
 			"retry: {attempts: 5, delay: 0s}")
 		var last jobs.Run
 		for range 4 {
@@ -145,7 +145,7 @@ func TestAllowOnAnyReplica(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		f := threeWith(t, url, "", []Job{{Name: "job", Args: []string{"-for", "20s"}, Overlap: "allow"}})
+		f := threeWith(t, url, "", []Job{{Name: "job", Args: []string{"-for", "3m"}, Overlap: "allow"}})
 		var all []jobs.Run
 		for range 5 {
 			all = append(all, f.Trigger("job"))
@@ -193,12 +193,14 @@ func TestLimitOverTheFleet(t *testing.T) {
 		t.Helper()
 		var list []Job
 		for i := range 24 {
-			list = append(list, Job{Name: fmt.Sprintf("job-%02d", i), Args: []string{"-for", "300ms"}})
+			list = append(list, Job{Name: fmt.Sprintf("job-%02d", i), Args: []string{"-for", "300ms", "-until", "end"}})
 		}
 		f := threeWith(t, url, "limits: {db: 3}", list, "tags: [db]")
 		for _, j := range list {
 			f.Trigger(j.Name)
 		}
+		until(t, "as many run as may", patience, func() bool { return mostAtOnce(f.Events()) == 3 })
+		f.allow("end") // the others begin now, one after the other
 		h := f.settled()
 		require.Len(t, h.Runs, len(list))
 		replicas := map[string]bool{}

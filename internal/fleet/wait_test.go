@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -23,6 +25,12 @@ func until(tb testing.TB, what string, limit time.Duration, condition func() boo
 			tb.Fatalf("waited %s in vain: %s", limit, what)
 		}
 	}
+}
+
+// allow makes the file that jobs with -until wait for.
+func (f *Fleet) allow(file string) {
+	f.tb.Helper()
+	f.must(os.WriteFile(filepath.Join(f.dir, file), nil, 0o600))
 }
 
 // pass lets the boot clock come to an instant: the only way to arrange that something is away for longer than a TTL.
