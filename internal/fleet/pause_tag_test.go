@@ -24,7 +24,10 @@ func TestPauseByTagHoldsOnAllReplicas(t *testing.T) {
 		until(t, "all have run", patience, func() bool { return f.ran(list, time.Time{}) })
 		server := []string{"--server", a.address()}
 		s := f.inPause(append([]string{"jobs", "pause", "--tag", "finance", "--reason", "close"}, server...),
-			append([]string{"jobs", "resume", "--tag", "finance"}, server...), func() {})
+			append([]string{"jobs", "resume", "--tag", "finance"}, server...), func() {
+				paused := f.now()
+				until(t, "the others run meanwhile", patience, func() bool { return f.ran(list[2:], paused) })
+			})
 		until(t, "they run again", patience, func() bool { return f.ran(list[:2], s.until) })
 		h := f.Rest()
 		missed, others := 0, map[string]int{}

@@ -31,6 +31,15 @@ func reloadsFor(t *testing.T) time.Duration {
 	return d
 }
 
+// What a daemon says about a configuration.
+const (
+	reloaded = "the configuration was reloaded"
+	rejected = "the configuration was rejected"
+)
+
+// said is how often the daemon has printed a text.
+func (r *Replica) said(text string) int { return strings.Count(r.Log(), text) }
+
 const unwatched = "CRONLATCH_WATCH=false"
 
 // reloadedJobs are the jobs of one round. steady is the same schedule in another definition each time; turning is another
@@ -53,11 +62,12 @@ func TestReloadsLoseNothing(t *testing.T) {
 		t.Helper()
 		f := New(t, url, Settings{Jobs: reloadedJobs(1)}) // all names, for the rest
 		all := []*Replica{f.StartReady("a", unwatched), f.StartReady("b", unwatched)}
-		from := f.now().Truncate(time.Second).Add(time.Second)
-		rounds := 0
+		from := f.planning("steady", "turning")
+		rounds, broken := 0, 0
 		for end := boottime.Now() + reloadsFor(t); boottime.Now() < end; rounds++ {
 			if rounds%3 == 2 {
 				f.must(os.WriteFile(f.config(), []byte("jobs: {steady: [}\n"), 0o600))
+				broken++
 			} else {
 				f.Configure(Settings{Jobs: reloadedJobs(rounds)})
 			}
@@ -65,15 +75,16 @@ func TestReloadsLoseNothing(t *testing.T) {
 				r.Signal(syscall.SIGHUP)
 			}
 			pass(t, boottime.Now()+500*time.Millisecond)
+			for _, r := range all { // it is not late for this one and gets the next one in its place
+				until(t, "replica "+r.Name+" has read it", patience, func() bool { return r.said(reloaded)+r.said(rejected) == rounds+1 })
+			}
 		}
-		w := check.Window{From: from, Until: f.now().Add(-2 * time.Second)}
+		w := f.window(from, "steady", "turning")
 		f.Configure(f.settings)
 		for _, r := range all {
-			taken := strings.Count(r.Log(), "the configuration was reloaded")
-			refused := strings.Count(r.Log(), "the configuration was rejected")
-			t.Logf("replica %s: %d rounds, %d reloads, %d refused", r.Name, rounds, taken, refused)
-			assert.Greater(t, taken, rounds/3)
-			assert.NotZero(t, refused)
+			t.Logf("replica %s: %d rounds, %d reloads, %d refused", r.Name, rounds, r.said(reloaded), r.said(rejected))
+			assert.Equal(t, rounds-broken, r.said(reloaded))
+			assert.Equal(t, broken, r.said(rejected))
 		}
 		h := f.Rest()
 		require.NoError(t, check.Calendar(of(h.Runs, "steady", "turning"), map[string]string{"steady": everySecond, "turning": everySecond}, w))
@@ -115,7 +126,7 @@ func TestReplicasThatDoNotAgree(t *testing.T) {
 		f.Configure(Settings{Jobs: []Job{young}})
 		for _, r := range f.Replicas() {
 			r.Signal(syscall.SIGHUP)
-			r.Says("the configuration was reloaded")
+			r.Says(reloaded)
 		}
 		until(t, "both have the same definitions", patience, func() bool {
 			code, list := f.Cronlatch("replicas", "list")
@@ -124,7 +135,7 @@ func TestReplicasThatDoNotAgree(t *testing.T) {
 		assert.Equal(t, jobs.OutcomeSucceeded, f.WaitFinished(running.ID).Outcome, "its job was removed while it ran")
 		others := f.Others(a)
 		require.Len(t, others, 1)
-		others[0].Leave(bound(5 * time.Second))
+		others[0].Leave(bound(drain))
 		assert.Equal(t, "a", f.WaitFinished(f.Trigger("young").ID).Replica, "it knows the job now")
 		assert.Len(t, f.Rest().Runs, 6)
 	})
