@@ -15,7 +15,7 @@ import (
 // file on SQLite, where nothing wrong happens then but nothing at all until it goes on. On SQLite another moment is tried.
 func (f *Fleet) FreezeVictim(job, role string, candidates ...*Replica) (victim *Replica, run jobs.Run, frozen time.Duration) {
 	f.tb.Helper()
-	until(f.tb, "a replica is frozen in the middle of "+job, patience, func() bool {
+	until(f.tb, "a replica is frozen in the middle of "+job, 2*patience, func() bool {
 		victim, run = f.WaitVictim(job, role, candidates...)
 		frozen = victim.Freeze()
 		if f.writable() && f.isRunning(run.ID) {

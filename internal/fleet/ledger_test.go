@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronlatch/cronlatch/configs"
+	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/fleet/record"
 	"github.com/cronlatch/cronlatch/jobs"
 	"github.com/cronlatch/cronlatch/scheduler"
@@ -21,8 +22,15 @@ func (f *Fleet) Trigger(job string) jobs.Run {
 	f.must(err)
 	actions, err := scheduler.OpenActions(f.DB.Main)
 	f.must(err)
-	run, _, err := actions.Start(f.tb.Context(), scheduler.StartRequest{Job: definition, RequestID: rand.Text(), By: "test"})
-	f.must(err)
+	request := scheduler.StartRequest{Job: definition, RequestID: rand.Text(), By: "test"}
+	var run jobs.Run
+	until(f.tb, "the database takes the run", patience, func() bool {
+		run, _, err = actions.Start(f.tb.Context(), request)
+		if !database.Retryable(err) {
+			f.must(err)
+		}
+		return err == nil
+	})
 	return run
 }
 

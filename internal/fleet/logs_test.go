@@ -85,7 +85,7 @@ func (l *following) shows(within time.Duration, want string) {
 
 func (f *Fleet) say(n int) {
 	f.tb.Helper()
-	f.must(os.WriteFile(filepath.Join(f.dir, "say-"+strconv.Itoa(n)), nil, 0o600))
+	f.allow("say-" + strconv.Itoa(n))
 }
 
 // runner is the replica that has the run.
@@ -101,7 +101,7 @@ func (f *Fleet) runner(run int64) (name string) {
 }
 
 // shownWithin is the second in which a line must be there, with room for a busy machine.
-const shownWithin = 3 * time.Second
+const shownWithin = 15 * time.Second
 
 // What a job prints on one replica is there within a second on the others and on the database. Who goes on from an offset sees
 // nothing twice and misses nothing. When the replica is killed, what was printed before stays.
@@ -109,7 +109,7 @@ func TestLogsFromAnyReplica(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		f := New(t, url, Settings{TTL: faultTTL, Jobs: []Job{{Name: "talks"}}})
+		f := New(t, url, Settings{TTL: roomyTTL, Jobs: []Job{{Name: "talks"}}})
 		f.settings.Jobs[0].Command = talk(f.dir)
 		f.Configure(f.settings)
 		replicas := map[string]*Replica{}
@@ -143,7 +143,7 @@ func TestLogsFromAnyReplica(t *testing.T) {
 		defer stopDirect()
 		defer stopAgain()
 
-		f.Outlast(runner.Kill())
+		runner.Kill()
 		f.WaitFinished(run.ID)
 		assert.Zero(t, <-again.code, "the run has ended")
 		again.code <- 0 // for stop
@@ -154,7 +154,7 @@ func TestLogsFromAnyReplica(t *testing.T) {
 
 		second := f.Trigger("talks") // its lines are said already
 		f.runner(second.ID)
-		f.must(os.WriteFile(filepath.Join(f.dir, "end"), nil, 0o600))
+		f.allow("end")
 		last, stopLast := f.follow(other, second.ID)
 		defer stopLast()
 		assert.Zero(t, <-last.code)

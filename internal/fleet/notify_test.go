@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -109,10 +107,10 @@ func TestAnEventIsOneMessage(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		m := newMailbox(t)
-		f := New(t, url, m.settings(2*faultTTL,
+		f := New(t, url, m.settings(roomyTTL,
 			wellOnce(),
 			Job{Name: "nowhere", Keys: []string{"only_on: {zone: none}", "start_deadline: 1s", tellAll}},
-			Job{Name: "long", Args: []string{"-for", "30s"}, OnLost: "fail", Keys: []string{tellAll}},
+			Job{Name: "long", Args: []string{"-for", "3m"}, OnLost: "fail", Keys: []string{tellAll}},
 			Job{Name: "never", Command: script("exit 9"), Keys: []string{"max_age: 1s", "notify: {on_overdue: [ops]}"}},
 		))
 		f.Trigger("never")
@@ -120,7 +118,7 @@ func TestAnEventIsOneMessage(t *testing.T) {
 		all := []*Replica{f.StartReady("a"), f.StartReady("b"), f.StartReady("c")}
 		f.WaitFinished(f.Trigger("sick").ID)
 		f.nothingLeft()
-		require.NoError(t, os.WriteFile(filepath.Join(f.dir, "well"), nil, 0o600))
+		f.allow("well")
 		f.WaitFinished(f.Trigger("sick").ID)
 		f.WaitFinished(f.Trigger("sick").ID) // a second success is no news
 		missed := f.WaitFinished(f.Trigger("nowhere").ID)
@@ -128,6 +126,7 @@ func TestAnEventIsOneMessage(t *testing.T) {
 		lost := f.WaitAlive(f.Trigger("long").ID, record.Main)
 		all[slices.IndexFunc(all, func(r *Replica) bool { return r.Name == lost.Replica })].Kill()
 		f.WaitRun(lost.ID, "the killed replica's run is lost", wasLost)
+		until(t, "each event was said", 2*patience, func() bool { return len(m.got()) >= 5 })
 		f.nothingLeft()
 		assert.Equal(t, []string{"failure sick", "lost long", "missed nowhere", "overdue never", "recovery sick"}, m.got())
 		assert.LessOrEqual(t, m.twice(), 1, "only what the killed replica was about to send may come twice")
@@ -152,7 +151,7 @@ func TestAMessageSurvivesItsReplica(t *testing.T) {
 				t.Parallel()
 				url := another(t, url)
 				m := newMailbox(t)
-				f := New(t, url, m.settings(2*faultTTL, wellOnce()))
+				f := New(t, url, m.settings(roomyTTL, wellOnce()))
 				env, hit := f.failAt(point, "kill")
 				var all []*Replica
 				for _, name := range []string{"a", "b", "c"} {

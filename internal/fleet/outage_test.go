@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,8 +26,8 @@ func ofJob(runs []jobs.Run, job string) []jobs.Run {
 func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
 	server := pgserver.Start(t)
-	list := append(shortJobs(3), Job{Name: "long", Args: []string{"-for", "50s", "-grandchild"}, OnLost: "retry"})
-	f := New(t, server.URL(), Settings{TTL: faultTTL, Jobs: list})
+	list := append(shortJobs(3), Job{Name: "long", Args: []string{"-for", "3m", "-grandchild"}, OnLost: "retry"})
+	f := New(t, server.URL(), Settings{TTL: roomyTTL, Jobs: list})
 	replicas := []*Replica{f.StartReady("a"), f.StartReady("b")}
 	for _, mode := range []pgserver.Mode{pgserver.Fast, pgserver.Immediate} {
 		server.Stop(mode)
@@ -40,7 +39,7 @@ func TestPostgresRestarts(t *testing.T) {
 	gone := boottime.Now()
 	until(t, "the long job is dead", patience, func() bool { return len(f.JobProcesses()) == 0 })
 	last := f.LastSign(run.ID)
-	assert.Less(t, last, gone+faultTTL, "the job was dead before its lock could expire")
+	assert.Less(t, last, gone+roomyTTL, "the job was dead before its lock could expire")
 	f.Outlast(gone)
 	for _, r := range replicas {
 		require.False(t, r.Ended(), "replica %s lives", r.Name)
@@ -94,13 +93,12 @@ func TestBlackHoledDaemon(t *testing.T) {
 	server := pgserver.Start(t)
 	proxy := netfault.Listen(t, server.Addr())
 	quick := Job{Name: "quick"}
-	f := New(t, server.URL(), Settings{TTL: faultTTL, Jobs: []Job{retried(20 * time.Second), quick}})
+	f := New(t, server.URL(), Settings{TTL: roomyTTL, Jobs: []Job{retried(), quick}})
 	direct := f.url
 	f.url = strings.Replace(direct, server.Addr(), proxy.Addr(), 1)
 	a := f.StartReady("a")
 	run := f.WaitAlive(f.Trigger("job").ID, record.Grandchild)
 	f.url = direct
-	f.Configure(Settings{TTL: faultTTL, Jobs: []Job{retried(500 * time.Millisecond), quick}})
 	b := f.StartReady("b")
 
 	proxy.BlackHole()
@@ -111,7 +109,7 @@ func TestBlackHoledDaemon(t *testing.T) {
 	require.False(t, a.Ended())
 	proxy.Restore()
 	f.WaitRun(run.ID, "the late outcome is kept aside", func(r *jobs.Run) bool { return r.LateOutcome != nil })
-	b.Leave(bound(5 * time.Second))
+	b.Leave(bound(drain))
 	more := f.WaitFinished(f.Trigger("quick").ID)
 	assert.Equal(t, "a", more.Replica, "it works again")
 	assert.Equal(t, jobs.OutcomeSucceeded, more.Outcome)

@@ -32,7 +32,7 @@ func (f *Fleet) failAt(point, action string) (env []string, hit func() bool) {
 func freezeAt(t *testing.T, url, point string) (*Fleet, *Replica, jobs.Run) {
 	t.Helper()
 	for {
-		f := New(t, url, Settings{TTL: faultTTL, Jobs: []Job{retried(500 * time.Millisecond)}})
+		f := New(t, url, Settings{TTL: roomyTTL, Jobs: []Job{retried()}})
 		run := f.Trigger("job")
 		env, hit := f.failAt(point, "stop")
 		a := f.Start("a", env...)
@@ -87,19 +87,17 @@ func TestForeignClientTakesTheResourceBeforeRecovery(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		job := retried(500 * time.Millisecond)
-		job.Args, job.Resource = []string{"-for", "20s", "-grandchild"}, "db/orders"
-		f := New(t, url, Settings{TTL: faultTTL, Jobs: []Job{job}})
+		job := retried()
+		job.Resource = "db/orders"
+		f := New(t, url, Settings{TTL: roomyTTL, Jobs: []Job{job}})
 		a := f.StartReady("a")
 		run := f.WaitAlive(f.Trigger("job").ID, record.Grandchild)
 		a.Kill()
-		client := f.Take("db/orders", time.Minute)
+		client := f.Take("db/orders", clientTTL)
 		granted := boottime.Now()
 		assert.Less(t, f.LastSign(run.ID), granted, "the job was dead before the client got its resource")
 		assert.Empty(t, f.JobProcesses())
 
-		job.Args[1] = "500ms"
-		f.Configure(Settings{TTL: faultTTL, Jobs: []Job{job}})
 		f.StartReady("b")
 		lost := f.WaitFinished(run.ID)
 		assert.Equal(t, jobs.OutcomeLost, lost.Outcome)
@@ -138,7 +136,7 @@ func crashAt(t *testing.T, url, point string) {
 	for _, policy := range []string{"fail", "retry", "hold"} {
 		list = append(list, Job{Name: policy, Args: []string{"-for", "100ms"}, OnLost: policy})
 	}
-	f := New(t, url, Settings{TTL: faultTTL, Jobs: list})
+	f := New(t, url, Settings{TTL: roomyTTL, Jobs: list})
 	runs := map[string]jobs.Run{}
 	for _, j := range list {
 		runs[j.Name] = f.Trigger(j.Name)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronlatch/cronlatch/internal/database"
 	"github.com/cronlatch/cronlatch/internal/fleet/check"
 	"github.com/cronlatch/cronlatch/internal/fleet/record"
 	"github.com/cronlatch/cronlatch/jobs"
@@ -45,15 +46,13 @@ func (f *Fleet) LeaveAll() {
 		r.Signal(syscall.SIGTERM)
 	}
 	for _, r := range living {
-		if code := r.Wait(patience); code != 0 {
-			f.tb.Errorf("replica %s left with %d", r.Name, code)
-		}
+		r.leaves(2 * patience)
 	}
 }
 
 func (f *Fleet) waitForRest() {
 	f.tb.Helper()
-	until(f.tb, "nothing is pending or running, and no process of any job is alive", patience, func() bool {
+	until(f.tb, "nothing is pending or running, and no process of any job is alive", 2*patience, func() bool {
 		return f.count(`state IN ('pending', 'running')`) == 0 && len(f.JobProcesses()) == 0
 	})
 }
@@ -88,6 +87,9 @@ type Client struct {
 	record locking.Record
 }
 
+// clientTTL is how long a client may hold a lock that it does not renew: longer than any test takes.
+const clientTTL = time.Hour
+
 // Take acquires a resource as soon as it is free, which it must be within a TTL and a bit.
 func (f *Fleet) Take(resource string, ttl time.Duration) *Client {
 	f.tb.Helper()
@@ -113,11 +115,17 @@ func (f *Fleet) Take(resource string, ttl time.Duration) *Client {
 func (c *Client) Release() {
 	c.f.tb.Helper()
 	claim := locking.Claim{Resource: c.record.Resource, Owner: c.record.Owner, FencingToken: c.record.FencingToken}
-	res, err := c.store.Release(c.f.tb.Context(), []locking.Claim{claim})
-	if err == nil {
-		err = res[0].Err
-	}
-	c.f.must(err)
+	until(c.f.tb, "the lock is given back", patience, func() bool {
+		res, err := c.store.Release(c.f.tb.Context(), []locking.Claim{claim})
+		if database.Retryable(err) {
+			return false
+		}
+		if err == nil {
+			err = res[0].Err
+		}
+		c.f.must(err)
+		return true
+	})
 }
 
 // judge applies every checker that holds whatever was done to the fleet.

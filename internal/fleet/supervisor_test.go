@@ -3,7 +3,6 @@ package fleet
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,9 +13,12 @@ import (
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
-// retried is a job that starts a grandchild in its own session and is tried again when it was lost.
-func retried(life time.Duration) Job {
-	return Job{Name: "job", Args: []string{"-for", life.String(), "-grandchild"}, OnLost: "retry"}
+// retried is a job that starts a grandchild in its own session and is tried again when it was lost. Its first attempt runs
+// until something is done to it, however long that takes, and the later ones come to their end at once.
+func retried() Job {
+	const script = `if [ "$CRONLATCH_ATTEMPT" = 1 ]; then life=3m; else life=500ms; fi
+		exec "$FLEET_DIR/recorder" -for $life -grandchild`
+	return Job{Name: "job", Command: []string{"/bin/sh", "-c", script}, OnLost: "retry"}
 }
 
 // P4: the daemon kills the trees of a supervisor that died, keeps the lock until they are dead, and goes on with a new
@@ -25,7 +27,7 @@ func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		f := New(t, url, Settings{Jobs: []Job{retried(2 * time.Second)}})
+		f := New(t, url, Settings{Jobs: []Job{retried()}})
 		a := f.StartReady("a")
 		run := f.WaitAlive(f.Trigger("job").ID, record.Grandchild)
 		first := a.Supervisor()
@@ -49,8 +51,8 @@ func TestSupervisorAndDaemonKilledTogether(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		job := Job{Name: "job", Args: []string{"-for", "20s", "-ignore-term"}, OnLost: "fail"}
-		f := New(t, url, Settings{TTL: faultTTL, Jobs: []Job{job}})
+		job := Job{Name: "job", Args: []string{"-for", "1m", "-ignore-term"}, OnLost: "fail"}
+		f := New(t, url, Settings{TTL: roomyTTL, Jobs: []Job{job}})
 		a := f.StartReady("a")
 		run := f.WaitAlive(f.Trigger("job").ID, record.Main)
 		supervisor := a.Supervisor()
@@ -67,6 +69,6 @@ func TestSupervisorAndDaemonKilledTogether(t *testing.T) {
 		assert.Equal(t, jobs.ReasonReplicaLost, lost.Reason)
 		h := f.Rest()
 		assert.Len(t, h.Runs, 1)
-		require.NoError(t, check.DeadBy(h.Events, dead+faultTTL, func(int64) bool { return true }))
+		require.NoError(t, check.DeadBy(h.Events, dead+roomyTTL, func(int64) bool { return true }))
 	})
 }
