@@ -20,6 +20,9 @@ import (
 	"github.com/cronlatch/cronlatch/locking"
 )
 
+// wideTTL is the TTL of what is cut off together with many others: its margin is a second, in which each must be told.
+const wideTTL = 5 * faultTTL
+
 // blackHolesEnv says how many holders are black-holed; the default is 20.
 const blackHolesEnv = "CRONLATCH_FLEET_BLACKHOLES"
 
@@ -69,7 +72,7 @@ func hold(t *testing.T, url, resource string) holder {
 	require.NoError(t, err)
 	proxy := netfault.Listen(t, server.Host)
 	db := dbtest.Open(t, strings.Replace(url, server.Host, proxy.Addr(), 1))
-	locker, err := locking.Open(db.Main, locking.RenewOn(db.Renew), locking.DefaultLease(faultTTL))
+	locker, err := locking.Open(db.Main, locking.RenewOn(db.Renew), locking.DefaultLease(wideTTL))
 	require.NoError(t, err)
 	t.Cleanup(locker.Close)
 	extended := make(chan struct{}, 1)
@@ -107,11 +110,11 @@ func (h holder) end(rival locking.Store) (e ending) {
 	return e
 }
 
-// compete asks every few milliseconds.
+// compete asks every few milliseconds, but not so often that the rivals alone keep the machine busy.
 func compete(rival locking.Store, resource string) (sent time.Duration, token int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	owner := locking.NewOwner()
 	for ; ; <-tick.C {

@@ -38,20 +38,23 @@ func chained(schedule string) []Job {
 	return list
 }
 
+// longDrain is enough for everything that runs to come to its end: what is stopped in the middle of a chain is no success.
+const longDrain = 30 * time.Second
+
 // Whichever replica ends a run and whichever looks: each occurrence has one row after it, and what it asks for ran once.
 func TestChainsOnAnyReplica(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		f := New(t, url, Settings{Jobs: chained(everySecond)})
+		f := New(t, url, Settings{Drain: longDrain, Jobs: chained(everySecond)})
 		for _, name := range []string{"a", "b", "c"} {
 			f.StartReady(name)
 		}
 		w := f.watch(10 * time.Second)
 		f.LeaveAll()
-		f.Configure(Settings{Jobs: chained("0 0 0 1 1 *")}) // a job without a schedule could not be waited for
+		f.Configure(Settings{Drain: longDrain, Jobs: chained("0 0 0 1 1 *")}) // a job without a schedule could not be waited for
 		f.StartReady("rest")
-		until(t, "nothing is left to follow", patience, func() bool { return f.count(`follow OR state <> 'finished'`) == 0 })
+		until(t, "nothing is left to follow", 2*patience, func() bool { return f.count(`follow OR state <> 'finished'`) == 0 })
 		f.waitForRest()
 		f.locksAreFree()
 		f.LeaveAll()

@@ -26,7 +26,7 @@ func TestTimesOnAnyReplica(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		f := New(t, url, Settings{})
-		from := f.now().Truncate(time.Second).Add(8 * time.Second)
+		from := f.now().Truncate(time.Second).Add(toStart)
 		to := from.Add(4 * time.Second)
 		today := func(days int) string { return from.AddDate(0, 0, days).Format(time.DateOnly) }
 		f.Configure(Settings{
@@ -41,19 +41,20 @@ func TestTimesOnAnyReplica(t *testing.T) {
 				{Name: "closed", Schedule: everySecond, Keys: []string{"calendars: {exclude: [now]}"}},
 				{Name: "open", Schedule: everySecond, Keys: []string{"calendars: {include: [now]}"}},
 				{Name: "taken", Schedule: everySecond, Resource: "taken", Keys: []string{"start_deadline: 2s"}},
-				{Name: "slow", Args: []string{"-for", "30s", "-grandchild"}, KillAfter: 300 * time.Millisecond, Keys: []string{"timeout: 2s"}},
+				{Name: "slow", Args: []string{"-for", "30s", "-grandchild"}, KillAfter: 300 * time.Millisecond, Keys: []string{"timeout: 6s"}},
 			},
 		})
-		client := f.Take("taken", time.Minute)
-		for _, name := range []string{"a", "b", "c"} {
-			f.StartReady(name)
-		}
+		client := f.Take("taken", clientTTL)
+		f.startReady("a", "b", "c")
+		planned := f.planning("window")
+		require.True(t, planned.Before(from), "all replicas were there before the instant")
 		slow := f.Trigger("slow")
-		w := f.watch(to.Add(3 * time.Second).Sub(f.now()))
+		w := f.watch(to.Add(3*time.Second).Sub(f.now()), "open")
+		f.planned(to.Add(-time.Second), "window")
 		slow = f.WaitFinished(slow.ID)
 		assert.Equal(t, jobs.OutcomeTimedOut, slow.Outcome)
 		assert.Equal(t, jobs.ReasonTimeout, slow.Reason)
-		assert.GreaterOrEqual(t, slow.FinishedAt.Sub(*slow.StartedAt), 2300*time.Millisecond, "the grandchild ignores SIGTERM, once it is there: timeout and kill_after")
+		assert.GreaterOrEqual(t, slow.FinishedAt.Sub(*slow.StartedAt), 6300*time.Millisecond, "the grandchild ignores SIGTERM, once it is there: timeout and kill_after")
 		f.LeaveAll()
 		h := History{f.Runs(), f.Events()}
 		require.NoError(t, errors.Join(check.Exclusive(h.Events), check.Starts(h.Runs, h.Events), check.Tokens(h.Runs)))
@@ -176,6 +177,13 @@ func TestOtherWorkOnAnyReplica(t *testing.T) {
 			f.StartReady(name)
 		}
 		w := f.watch(8 * time.Second)
+		until(t, "each job has ended several times", patience, func() bool {
+			ended := 0
+			for name := range schedules(f.settings.Jobs) {
+				ended += min(3, f.count(`job = ? AND outcome IN ('succeeded', 'failed')`, name))
+			}
+			return ended == 4*3
+		})
 		f.LeaveAll()
 		h := History{Runs: f.Runs()}
 		require.NoError(t, errors.Join(check.Calendar(h.Runs, schedules(f.settings.Jobs), w), check.Tokens(h.Runs)))

@@ -36,12 +36,10 @@ func TestSampleReportIsWrittenOnce(t *testing.T) {
 		require.NoError(t, err)
 		orders := readOrders(t, filepath.Join(f.dir, "data", "orders.csv"))
 		month := slices.Sorted(maps.Keys(orders))[5] // any of the past
-		at := f.now().Truncate(time.Second).Add(8 * time.Second)
+		at := f.now().Truncate(time.Second).Add(toStart)
 		f.reschedule(at, month)
 
-		for _, name := range []string{"a", "b", "c"} {
-			f.StartReady(name)
-		}
+		f.startReady("a", "b", "c")
 		require.True(t, f.now().Before(at), "all replicas were there before the instant")
 		var run jobs.Run
 		until(t, "the report's run is over", patience, func() bool {
