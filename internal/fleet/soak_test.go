@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
+	"github.com/cronlatch/cronlatch/internal/dbtime"
 	"github.com/cronlatch/cronlatch/internal/fleet/check"
 	"github.com/cronlatch/cronlatch/jobs"
 )
@@ -88,10 +89,14 @@ func (f *Fleet) soakedEnough() bool {
 	return seen["lost"] >= leastSeen && seen["recovered"] >= leastSeen && f.audited("lock.takeover") >= leastSeen
 }
 
-// killAtWork kills a replica while it has a run to lose: it is stopped first, so that a slow look does not come too late.
+// killAtWork kills a replica while it has a run to lose, one of its own and not of the one that had its name before: it is
+// stopped first, so that a slow look does not come too late.
 func (f *Fleet) killAtWork(victim *Replica) {
 	f.tb.Helper()
-	mine := func() bool { return f.count(`state = 'running' AND replica = ?`, victim.Name) > 0 }
+	since := dbtime.Arg(f.DB.Main.Dialect().Name(), f.now())
+	mine := func() bool {
+		return f.count(`state = 'running' AND replica = ? AND started_at > ?`, victim.Name, since) > 0
+	}
 	until(f.tb, "replica "+victim.Name+" runs something", patience, func() bool {
 		if !mine() {
 			return false
