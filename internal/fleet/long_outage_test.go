@@ -154,7 +154,7 @@ func missedInOutage(t *testing.T, r *jobs.Run, position, next time.Time) {
 	assert.True(t, facts.Until.Equal(next.Add(-time.Minute)), describe(r))
 	assert.True(t, facts.PlannedAt.Before(next), describe(r))
 	assert.True(t, facts.NobodyFrom.Before(facts.From) && facts.NobodyUntil.After(facts.Until), describe(r))
-	assert.Less(t, facts.NobodyUntil.Sub(facts.NobodyFrom), 10*time.Hour+time.Minute)
+	assert.Less(t, facts.NobodyUntil.Sub(facts.NobodyFrom), 10*time.Hour+2*time.Minute)
 }
 
 // caughtUp: they have run in their order, and never two at a time.
@@ -197,8 +197,11 @@ func TestThreeDaysOfSecondsAreCounted(t *testing.T) {
 		singles := 0
 		for i := range runs[1:] {
 			r := &runs[i+1]
-			if r.Outcome == jobs.OutcomeMissed {
-				assert.Zero(t, outageOf(t, r).MissedCount, "a second summary: %s", describe(r))
+			if r.Outcome != jobs.OutcomeMissed {
+				continue
+			}
+			assert.Zero(t, outageOf(t, r).MissedCount, "a second summary: %s", describe(r))
+			if !r.ScheduledAt.After(summary.Until) { // a later one is a machine that stood still for a TTL
 				singles++
 			}
 		}
