@@ -81,6 +81,7 @@ type Scheduler struct {
 	known   atomic.Pointer[definitions] // never nil; the fields below that follow from it are the loop's
 	next    atomic.Pointer[definitions] // of the last Reload, until the loop adopts it
 	plans   []*planned
+	piece   piece // of them, for one plan
 	chains  followers
 	ages    []maxAge // of the jobs that have a max_age
 	lates   []lateJob

@@ -65,9 +65,11 @@ func (s *Scheduler) planDue(ctx context.Context) (fresh bool, err error) {
 	if len(due) == 0 {
 		return false, nil
 	}
+	due = s.piece.of(due)
 	timed := s.timed(OpPlan)
 	runs, err := s.store.plan(ctx, due, planRules{late: s.o.TTL})
 	timed()
+	s.piece.tried(len(due), err)
 	for i := range runs {
 		s.auditPlanned(&runs[i])
 	}
