@@ -40,7 +40,7 @@ func TestSoak(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
 		list := soakedJobs()
-		f := New(t, url, Settings{TTL: faultTTL, Jobs: list})
+		f := New(t, url, Settings{TTL: roomyTTL, Jobs: list})
 		f.configureWith("", "retry: {attempts: 10}") // an occurrence may be lost again and again; none fails
 		names := []string{"a", "b", "c"}
 		living := map[string]*Replica{}
