@@ -2,17 +2,21 @@ package tracing_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/goleak"
@@ -59,6 +63,7 @@ func TestSpanOfARun(t *testing.T) {
 		memory := tracetest.NewInMemoryExporter()
 		tracer, err := tracing.Start(tracing.Options{Getenv: nothing, Replica: "a", Version: "1", Exporter: &kept{InMemoryExporter: memory}})
 		require.NoError(t, err)
+		tracer.SetClosing(time.Minute)
 		tracer.Claimed(run("", ""))
 		parent := tracer.Parent(7)
 		tracer.Ended(&scheduler.Ending{Run: run(outcome, "why"), Claimed: true, Written: true})
@@ -127,6 +132,7 @@ func atCollector(t *testing.T, options func(url string) tracing.Options, want st
 	}))
 	tracer, err := tracing.Start(options(server.URL))
 	require.NoError(t, err)
+	tracer.SetClosing(time.Minute)
 	tracer.Claimed(run("", ""))
 	tracer.Ended(&scheduler.Ending{Run: run(jobs.OutcomeSucceeded, ""), Claimed: true, Written: true})
 	tracer.Close()
@@ -148,25 +154,61 @@ func TestSilentCollector(t *testing.T) {
 		}
 	}))
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	began := time.Now() // no request begins before that
 	tracer, err := tracing.Start(tracing.Options{Getenv: func(k string) string { return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}[k] }})
 	require.NoError(t, err)
-	began := time.Now()
 	for i := range 5000 { // more than the queue holds
 		r := run(jobs.OutcomeSucceeded, "")
 		r.ID = int64(i)
 		tracer.Claimed(r)
 		tracer.Ended(&scheduler.Ending{Run: r, Claimed: true, Written: true})
 	}
-	assert.Less(t, time.Since(began), 5*time.Second)
-	began = time.Now()
 	tracer.Close()
-	assert.Less(t, time.Since(began), 2*time.Second)
+	assert.Less(t, time.Since(began), tracing.SendTimeout, "nobody has waited for the collector")
 	select {
 	case <-gone:
-	case <-time.After(3 * time.Second): // the SDK alone would go on for sendTimeout
+	case <-time.After(time.Until(began.Add(tracing.SendTimeout))): // the SDK alone would go on until then
 		t.Error("the request that was on its way goes on after Close")
 	}
 	close(done)
 	server.CloseClientConnections()
 	server.Close()
+}
+
+// The end takes no longer than a second, whatever is on its way.
+func TestCloseTakesASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &hanging{stopped: make(chan struct{})}
+		tracer, err := tracing.Start(tracing.Options{Getenv: nothing, Exporter: e})
+		require.NoError(t, err)
+		tracer.Claimed(run("", ""))
+		tracer.Ended(&scheduler.Ending{Run: run(jobs.OutcomeSucceeded, ""), Claimed: true, Written: true})
+		began := time.Now()
+		tracer.Close()
+		assert.LessOrEqual(t, time.Since(began), time.Second)
+		synctest.Wait()
+		assert.True(t, e.broken.Load(), "what was on its way is broken off")
+	})
+}
+
+// hanging is an exporter whose collector does not answer.
+type hanging struct {
+	once    sync.Once
+	stopped chan struct{}
+	broken  atomic.Bool
+}
+
+func (h *hanging) ExportSpans(ctx context.Context, _ []sdk.ReadOnlySpan) error {
+	select {
+	case <-ctx.Done():
+	case <-h.stopped:
+		h.broken.Store(true)
+	}
+	return errors.New("no answer")
+}
+
+func (h *hanging) Shutdown(context.Context) error {
+	h.once.Do(func() { close(h.stopped) })
+	return nil
 }

@@ -65,6 +65,7 @@ type Tracer struct {
 	provider *sdk.TracerProvider
 	exporter *quiet
 	tracer   trace.Tracer
+	closing  time.Duration // what Close may take
 
 	mu   sync.Mutex
 	open map[int64]trace.Span // by the run's id
@@ -89,7 +90,7 @@ func Start(o Options) (*Tracer, error) {
 			return nil, fmt.Errorf("tracing: %w", err)
 		}
 	}
-	t := &Tracer{exporter: &quiet{SpanExporter: exporter, log: o.Log}, open: map[int64]trace.Span{}}
+	t := &Tracer{exporter: &quiet{SpanExporter: exporter, log: o.Log}, closing: closeTimeout, open: map[int64]trace.Span{}}
 	t.provider = sdk.NewTracerProvider(
 		sdk.WithBatcher(t.exporter, sdk.WithMaxQueueSize(queueLength), sdk.WithExportTimeout(sendTimeout)),
 		sdk.WithResource(resourceOf(&o)),
@@ -227,7 +228,7 @@ func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), t.closing)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.exporter.say(err)
