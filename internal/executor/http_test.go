@@ -201,7 +201,7 @@ func TestARequestEndsWithItsRun(t *testing.T) {
 	}{
 		"stopped":         {stop: true, want: jobs.CauseStopped},
 		"the timeout":     {end: func(a *jobs.Attempt) { a.Job.Timeout = 1 }, want: jobs.CauseTimeout},
-		"the lock's time": {end: func(a *jobs.Attempt) { a.StopAt = boottime.Now() + 50e6 }, want: jobs.CauseDeadline},
+		"the lock's time": {end: func(a *jobs.Attempt) { a.StopAt = boottime.Now() + inTime }, want: jobs.CauseDeadline},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,8 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const (
+	patience = time.Minute     // how long a test waits for what must come
+	inTime   = 5 * time.Second // a deadline that is reached, when all that comes before it has happened also on a busy machine
+)
 
 // attempt is a run of the job with a lock that lives for an hour.
 func attempt(job *jobs.Job) jobs.Attempt {

@@ -81,7 +81,7 @@ func TestTheServerGivesUpWithTheLock(t *testing.T) {
 	t.Parallel()
 	r := newSQLRig(t, dbtest.Postgres(t))
 	a := r.attempt("INSERT INTO notes VALUES ('b')", "SELECT pg_sleep(60)")
-	a.Deadline = boottime.Now() + 500*time.Millisecond // and StopAt is far away
+	a.Deadline = boottime.Now() + inTime // and StopAt is far away
 	got := ended(t, start(t, r.e, a))
 	assert.Equal(t, jobs.ReasonSQL, got.Reason)
 	assert.Contains(t, string(got.Output.Head), "statement 2 (SELECT): ")

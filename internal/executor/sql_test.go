@@ -147,7 +147,7 @@ func TestAStatementEndsWithItsRun(t *testing.T) {
 func TestALongTransactionDoesNotStopTheFleet(t *testing.T) {
 	t.Parallel()
 	r := newSQLRig(t, dbtest.SQLite(t))
-	r.e.o.TTL = 400 * time.Millisecond
+	r.e.o.TTL = 8 * time.Second // a quarter of it is room for the beginning
 	got := r.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) INSERT INTO notes SELECT max(i) FROM n")
 	assert.Equal(t, jobs.ReasonSQL, got.Reason)
 	assert.Contains(t, string(got.Output.Head), "a quarter of lock.ttl")
