@@ -49,6 +49,8 @@ func TestCommandThatCannotStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
+		syscall.ForkLock.RLock() // whoever is forked meanwhile holds the file open, and then it cannot be executed
+		defer syscall.ForkLock.RUnlock()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 	}
 	write("plain", "#!/bin/sh\n", 0o644)

@@ -50,7 +50,6 @@ func TestDaemonFrozenPastTheDeadline(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			deadline := boottime.Now() + 8*time.Second
 			var specs []Spec
 			for range 8 { // together more than the socket holds
 				s := shell(t, `while ! [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero; note main; exec sleep 0.1`)
@@ -58,10 +57,10 @@ func TestDaemonFrozenPastTheDeadline(t *testing.T) {
 				specs = append(specs, s)
 			}
 			spec := shell(t, stubborn)
-			spec.StopAt, spec.Deadline = deadline-500*time.Millisecond, deadline
 			v := startVictim(t, mode, append(specs, spec)...)
 			all := stubbornOnes(t, spec)
 
+			deadline := v.limit(t)
 			v.signal(t, syscall.SIGSTOP)
 			for _, s := range specs {
 				require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "go"), nil, 0o600))

@@ -50,7 +50,7 @@ func TestTimeoutKillsTheTree(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, mode)
 			spec := shell(t, stubborn)
-			spec.Timeout, spec.KillAfter = 2*time.Second, 200*time.Millisecond
+			spec.Timeout, spec.KillAfter = inTime, 200*time.Millisecond
 			p, all := startStubborn(t, c, spec)
 			r := wait(t, p)
 			requireDead(t, all...)
@@ -146,10 +146,11 @@ func TestLeftoversEndWithTheirRun(t *testing.T) {
 			spec := shell(t, `
 		  setsid sh -c 'trap ": > heard; exit" TERM; echo $$ > polite; while :; do sleep 0.01; done' &
 		  (setsid sh -c '(trap "" TERM; echo $$ > rude; while :; do sleep 1; done) &') &
-		  while ! [ -s polite ] || ! [ -s rude ]; do sleep 0.01; done; exit 5`)
-			spec.KillAfter = 300 * time.Millisecond
+		  while ! [ -s polite ] || ! [ -s rude ] || ! [ -e go ]; do sleep 0.01; done; exit 5`)
+			spec.KillAfter = 5 * time.Second // time for the polite one to hear it, which the rude one makes us wait for
 			p := start(t, c, spec)
-			polite := noted(t, spec, "polite")
+			polite := noted(t, spec, "polite") // while it is there
+			release(t, spec)
 			r := wait(t, p)
 			requireDead(t, polite)
 			requireNobody(t, spec)
@@ -232,7 +233,7 @@ func TestExtendKeepsARunAlive(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, mode)
 			spec := shell(t, `note main; while ! [ -e go ]; do sleep 0.01; done`)
-			first := boottime.Now() + time.Second
+			first := boottime.Now() + inTime
 			spec.StopAt, spec.Deadline = first, first
 			p := start(t, c, spec)
 			p.Extend(boottime.Now()+plenty, boottime.Now()+plenty)
@@ -256,7 +257,7 @@ func TestStaleBetweenForkAndExec(t *testing.T) {
 					c := newClient(t, mode)
 					spec := shell(t, "note main")
 					spec.Env = append(spec.Env, freezeMark)
-					spec.StopAt = boottime.Now() + time.Second
+					spec.StopAt = boottime.Now() + inTime
 					refused := startAside(t.Context(), c, spec)
 					if stopSupervisor {
 						child := frozenChild(t, c.PID())

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,8 +34,10 @@ const (
 	heirRole   = "test-heir"
 	// freezeMark in a run's environment stops exec-child before its last look at the clock.
 	freezeMark = "TEST_FREEZE=1"
-	soon       = 20 * time.Second // how long a test waits for what happens within milliseconds on an idle machine
-	plenty     = time.Minute      // a deadline that a test does not reach
+	soon       = time.Minute     // how long a test waits for what happens within milliseconds on an idle machine
+	plenty     = 5 * time.Minute // a deadline that a test does not reach
+	near       = 4 * time.Second // a deadline that is reached, when only one signal must be sent before
+	inTime     = 8 * time.Second // a deadline that is reached, when all that comes before it has happened also on a busy machine
 )
 
 // TestMain makes the test binary play every part.
@@ -66,7 +69,8 @@ func freezeIfAsked(o childOrder) {
 	}
 }
 
-// daemonMain is a daemon that starts the runs it is given, says so, and then lives until it is killed.
+// daemonMain is a daemon that starts the runs it is given, says so, and then lives until it is killed. With SIGALRM the last run
+// gets a deadline.
 func daemonMain(instructions string) int {
 	var in struct {
 		Mode  Mode
@@ -80,21 +84,36 @@ func daemonMain(instructions string) int {
 		fmt.Println("error", err)
 		return 1
 	}
+	var last *Process
 	for _, spec := range in.Specs {
-		p, err := c.Start(context.Background(), spec)
+		last, err = c.Start(context.Background(), spec)
 		if err != nil {
 			fmt.Println("error", err)
 			return 1
 		}
-		fmt.Println("run", p.PID())
+		fmt.Println("run", last.PID())
 	}
+	alarms := make(chan os.Signal, 1)
+	signal.Notify(alarms, syscall.SIGALRM)
 	fmt.Println("supervisor", c.PID())
-	select {}
+	for range alarms {
+		fmt.Println("deadline", int64(limit(last)))
+	}
+	return 0
+}
+
+// limit gives a run a deadline that is near, and returns it when the supervisor knows it.
+func limit(p *Process) (deadline time.Duration) {
+	deadline = boottime.Now() + near
+	p.Extend(deadline-500*time.Millisecond, deadline)
+	_, _ = p.Output(context.Background(), 0) // is asked after that
+	return deadline
 }
 
 // victim is a daemon in a process of its own.
 type victim struct {
 	cmd        *exec.Cmd
+	said       *bufio.Scanner
 	supervisor int
 	runs       []int
 }
@@ -116,18 +135,35 @@ func startVictimThrough(t *testing.T, script string, mode Mode, specs ...Spec) *
 	require.NoError(t, err)
 	require.NoError(t, v.cmd.Start())
 	t.Cleanup(func() { _ = v.cmd.Process.Kill(); _ = v.cmd.Wait() })
-	for lines := bufio.NewScanner(out); v.supervisor == 0; {
-		require.True(t, lines.Scan(), "the daemon ended")
-		word, number, _ := strings.Cut(lines.Text(), " ")
-		n, err := strconv.Atoi(number)
-		require.NoError(t, err, lines.Text())
-		if word == "run" {
+	v.said = bufio.NewScanner(out)
+	for v.supervisor == 0 {
+		switch word, n := v.says(t); word {
+		case "run":
 			v.runs = append(v.runs, n)
-		} else {
+		default:
 			v.supervisor = n
 		}
 	}
 	return v
+}
+
+// says is the daemon's next line.
+func (v *victim) says(t *testing.T) (word string, n int) {
+	t.Helper()
+	require.True(t, v.said.Scan(), "the daemon ended")
+	word, number, _ := strings.Cut(v.said.Text(), " ")
+	n, err := strconv.Atoi(number)
+	require.NoError(t, err, v.said.Text())
+	return word, n
+}
+
+// limit gives the last run a deadline that is near.
+func (v *victim) limit(t *testing.T) (deadline time.Duration) {
+	t.Helper()
+	v.signal(t, syscall.SIGALRM)
+	word, n := v.says(t)
+	require.Equal(t, "deadline", word)
+	return time.Duration(n)
 }
 
 func (v *victim) signal(t *testing.T, s syscall.Signal) {
