@@ -56,7 +56,7 @@ func serve(t *testing.T, url, yaml string, change func(*Options)) *served {
 		b.addr = strings.TrimPrefix(s.url, "http://")
 	case err := <-b.ended:
 		require.NoError(t, err, "the daemon ended instead of starting")
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "the daemon did not start")
 	}
 	return s
@@ -150,7 +150,7 @@ func TestTokensOfARunningDaemon(t *testing.T) {
 		require.NoError(t, err)
 		eventually := func(want int) {
 			t.Helper()
-			require.Eventually(t, func() bool { status, _ := d.acquire(t, token); return status == want }, 20*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { status, _ := d.acquire(t, token); return status == want }, patience, 50*time.Millisecond)
 		}
 		eventually(http.StatusUnauthorized)
 		require.NoError(t, table.Create(t.Context(), auth.Creation{ID: "ci", Hash: auth.Hash(token), Role: auth.Locker, Actor: "me"}))
@@ -222,7 +222,7 @@ func TestTheAPIOverTLS(t *testing.T) {
 	require.Eventually(t, func() bool {
 		resp, err := d.client.Get(d.url + "/healthz") //nolint:noctx // bounded by Eventually
 		return err == nil && resp.Body.Close() == nil
-	}, 20*time.Second, 50*time.Millisecond, "the new certificate, without a restart")
+	}, patience, 50*time.Millisecond, "the new certificate, without a restart")
 
 	old := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: next.roots(t), MaxVersion: tls.VersionTLS11}}}
 	_, err := old.Get(d.url + "/healthz") //nolint:noctx,bodyclose // it fails

@@ -32,7 +32,7 @@ jobs:
 			var err error
 			runs, err = l.List(t.Context(), f)
 			return err == nil && len(runs) == n
-		}, 20*time.Second, 50*time.Millisecond)
+		}, patience, 50*time.Millisecond)
 		return runs
 	}
 	d.asks(t, http.MethodPost, "/jobs/long/runs", "{}")
@@ -49,7 +49,7 @@ jobs:
 		_, now, _ = strings.Cut(d.asks(t, http.MethodGet, "/metrics", ""), counted)
 		now, _, _ = strings.Cut(now, "\n")
 		return now == "2"
-	}, 20*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	assert.Equal(t, "2", now)
 }
 

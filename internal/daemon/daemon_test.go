@@ -23,6 +23,9 @@ import (
 	"github.com/cronlatch/cronlatch/migrations"
 )
 
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
 // booted is a daemon inside the test.
 type booted struct {
 	addr  string
@@ -58,7 +61,7 @@ func (b *booted) leave(t *testing.T) {
 	select {
 	case err := <-b.ended:
 		require.NoError(t, err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "the daemon did not leave")
 	}
 }
@@ -117,7 +120,7 @@ func waitForRuns(t *testing.T, url string, n int) (runs []jobs.Run) {
 		var err error
 		runs, err = l.List(t.Context(), jobs.RunFilter{Outcome: jobs.OutcomeSucceeded})
 		return err == nil && len(runs) >= n
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	return runs
 }
 
@@ -193,7 +196,7 @@ jobs:
 		}
 		run = runs[0]
 		return true
-	}, 20*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	assert.Equal(t, jobs.ReasonStart, run.Reason)
 	assert.Equal(t, 127, *run.ExitCode)
 	assert.Contains(t, string(run.Detail), "/no/such/program")
@@ -209,15 +212,15 @@ jobs:
   long: {schedule: "* * * * * *", seconds: true, command: ["sleep", "60"], kill_after: 100ms}
 `)
 	started := func() bool { return d.audit.FilterField(zap.String("event.action", "run.start")).Len() > 0 }
-	require.Eventually(t, started, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, started, patience, 20*time.Millisecond)
 	require.NoError(t, os.Remove(strings.TrimPrefix(url, "sqlite:")))
 	lost := func() bool { return d.audit.FilterField(zap.String("event.action", "lock.lose")).Len() > 0 }
-	require.Eventually(t, lost, 20*time.Second, 20*time.Millisecond, "the lock is not renewed in a file that nobody else sees")
+	require.Eventually(t, lost, patience, 20*time.Millisecond, "the lock is not renewed in a file that nobody else sees")
 	assert.Equal(t, http.StatusServiceUnavailable, d.status(t, "/readyz"))
 	d.stop()
 	select {
 	case <-d.ended: // an error is right: nothing could be written in the end
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "the daemon did not leave")
 	}
 }

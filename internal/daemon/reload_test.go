@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,7 +32,24 @@ const fileHead = "version: 1\nlisten: 127.0.0.1:0\nauth: none\n"
 
 func (f *onFile) write(t *testing.T, yaml string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(f.path, []byte(fileHead+yaml), 0o600))
+	replace(t, f.path, fileHead+yaml)
+}
+
+// replace gives a file another content, in place and in one step: who reads it meanwhile finds the old text or the new one, and
+// not the half of it, which would be one more file to reject. A new file comes whole, too.
+func replace(t *testing.T, path, text string) {
+	t.Helper()
+	const size = 1024 // of all texts, so that nothing must be cut off
+	require.Less(t, len(text), size)
+	block := []byte(text + strings.Repeat("\n", size-len(text)))
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		writeFile(t, path, block)
+		return
+	}
+	require.NoError(t, err)
+	_, err = file.Write(block)
+	require.NoError(t, errors.Join(err, file.Close()))
 }
 
 // bootOnFile boots a daemon on a file of its own.
@@ -224,7 +243,7 @@ func TestAReloadDoesNotWaitForARun(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	f := bootOnFile(t, url, `jobs: {long: {schedule: "* * * * * *", seconds: true, run: "while [ ! -e `+gate+` ]; do sleep 0.05; done"}}`, nil)
 	defer f.leave(t)
-	require.Eventually(t, func() bool { return len(f.actions("run.start")) > 0 }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.actions("run.start")) > 0 }, patience, 20*time.Millisecond)
 	f.write(t, "jobs: {}\n")
 	status, got := f.reload(t)
 	assert.Equal(t, http.StatusOK, status)

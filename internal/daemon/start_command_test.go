@@ -31,7 +31,7 @@ func finished(t *testing.T, yaml string) (run jobs.Run, output string) {
 		out, err := l.Output(t.Context(), run.ID)
 		output = string(out.Head)
 		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	return run, output
 }
 

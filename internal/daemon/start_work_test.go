@@ -128,7 +128,7 @@ jobs:
 				reason = runs[0].Reason
 				out, err = l.Output(t.Context(), runs[0].ID)
 				return err == nil
-			}, 30*time.Second, 50*time.Millisecond)
+			}, patience, 50*time.Millisecond)
 			assert.Contains(t, string(out.Head), test.want)
 			assert.Equal(t, test.reason, reason)
 		})

@@ -15,7 +15,7 @@ func (f *onFile) writeBeside(t *testing.T, name, yaml string) {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(f.path), name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path, []byte(yaml), 0o600))
+	replace(t, path, yaml)
 }
 
 func TestReloadWhenAnIncludedFileChanges(t *testing.T) {
@@ -63,5 +63,5 @@ func TestReloadWhenKubernetesSwapsTheFolder(t *testing.T) {
 		f.waitFor(t, name, func() bool { return len(f.actions("job.define")) == i+1 })
 		require.NoError(t, os.RemoveAll(filepath.Join(mount, []string{"..one", "..two"}[i])))
 	}
-	assert.Len(t, f.actions("job.remove"), 2)
+	f.waitFor(t, "what is new is said before what is gone", func() bool { return len(f.actions("job.remove")) == 2 })
 }
