@@ -72,7 +72,7 @@ func TestDaemonFrozenPastTheDeadline(t *testing.T) {
 			eventually(t, func() bool { return len(membersOf(spec)) == 0 }, "the deadline passed")
 			late := boottime.Now() - deadline
 			t.Logf("dead %v after the deadline", late)
-			assert.Less(t, late, 3*time.Second) // a busy machine; milliseconds on an idle one
+			assert.Less(t, late, room) // a busy machine; milliseconds on an idle one
 		})
 	}
 }

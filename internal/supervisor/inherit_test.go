@@ -342,7 +342,7 @@ func TestInheritingCallerKilledOrFrozen(t *testing.T) {
 				for _, p := range all {
 					eventually(t, func() bool { return !runs(p) }, "the deadline passed")
 				}
-				assert.Less(t, boottime.Now()-deadline, 3*time.Second) // a busy machine; milliseconds on an idle one
+				assert.Less(t, boottime.Now()-deadline, room) // a busy machine; milliseconds on an idle one
 			})
 		}
 	}

@@ -18,10 +18,12 @@ const (
 	maxSilent = 10 // pings without an answer; counted, not timed, so that our own sleep does not count
 	// A tree that lives this long after its deadline is killed by us; after stuckAfter the supervisor is, too.
 	overdueAfter = 50 * time.Millisecond
-	stuckAfter   = 5 * time.Second
 	// complainEvery is how often a tree that does not die is logged.
 	complainEvery = 10 * time.Second
 )
+
+//nolint:gochecknoglobals // a constant, but for tests on a machine that lets a good supervisor wait for so long
+var stuckAfter = 5 * time.Second
 
 // watch looks after a supervisor that is alive but does not do its work (stopped, swapped out): the deadline of a run
 // holds all the same.
