@@ -33,7 +33,7 @@ jobs:
 	require.Eventually(t, func() bool { // if a run waited for what is told of the one before, there was at most one more than was given up
 		var err error
 		runs, err = l.List(t.Context(), jobs.RunFilter{Outcome: jobs.OutcomeSucceeded})
-		_, told, givenUp := r.heard()
+		told, givenUp := r.heard()
 		return err == nil && told > 0 && len(runs) >= givenUp+4
 	}, patience, 20*time.Millisecond)
 	waited, took := make([]time.Duration, len(runs)), make([]time.Duration, len(runs))
@@ -43,9 +43,7 @@ jobs:
 	assert.Less(t, slices.Min(waited), pingTry)
 	assert.Less(t, slices.Min(took), pingTry)
 	assert.Empty(t, b.log.FilterMessageSnippet("not public").All())
-	b.leave(t)
-	last, _, _ := r.heard()
-	assert.Less(t, time.Since(last), pingTry, "nor does the daemon wait for it")
+	b.leave(t) // although there is no answer; that it is not waited for is measured in package notify, where no machine is slow
 }
 
 // pingTry is how long a ping may take.
@@ -56,15 +54,13 @@ type deaf struct {
 	over chan struct{}
 
 	mu            sync.Mutex
-	last          time.Time // when an end was told last
-	told, givenUp int       // ends of runs
+	told, givenUp int // ends of runs
 }
 
 func (d *deaf) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/uuid" {
 		d.mu.Lock()
 		d.told++
-		d.last = time.Now()
 		d.mu.Unlock()
 	}
 	select {
@@ -78,8 +74,8 @@ func (d *deaf) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *deaf) heard() (last time.Time, told, givenUp int) {
+func (d *deaf) heard() (told, givenUp int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.last, d.told, d.givenUp
+	return d.told, d.givenUp
 }
