@@ -26,7 +26,11 @@ func (k *Keeper) put(g Grant) (l, older *Lock) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	older = k.locks[g.Record.Resource]
-	if older != nil && older.phase != held {
+	switch {
+	case older == nil:
+	case older.closing:
+		older.gone, older = true, nil // its holder will know
+	case older.phase != held:
 		older.phase, older = lost, nil // its holder knows
 	}
 	if older != nil && older.FencingToken() == g.Record.FencingToken && older.Owner() == g.Record.Owner {
@@ -164,6 +168,8 @@ func (k *Keeper) apply(b *beat, a answer) verdicts {
 			l.confirm(b.sent)
 			l.unknown = false
 			v.extended = append(v.extended, l)
+		case a.err == nil && errors.Is(err, ErrLost) && l.closing:
+			l.gone, l.nextBeat = true, l.deadline
 		case a.err == nil && errors.Is(err, ErrLost):
 			if l.phase == held {
 				v.lost = append(v.lost, l)

@@ -103,6 +103,87 @@ func TestForget(t *testing.T) {
 	})
 }
 
+// The transaction that releases the lock is committed, and its answer is on its way, when a renewal finds the row gone or
+// the name is granted again: that is no loss, unless the transaction was not what did it.
+func TestALockThatIsClosingIsNotLost(t *testing.T) {
+	t.Parallel()
+	again := func(r *rig) { r.Helper(); r.acquire("a", nil) }
+	renewal := func(r *rig) {
+		r.Helper()
+		r.sleep(2 * time.Second)
+		require.Equal(r, 1, r.store.renewals())
+	}
+	for name, test := range map[string]struct {
+		meanwhile func(r *rig)
+		outcome   func(l *locking.Lock)
+		cause     error
+		told      []string
+	}{
+		"a renewal":             {renewal, (*locking.Lock).Forget, locking.ErrReleased, []string{"lock.release"}},
+		"another grant":         {again, (*locking.Lock).Forget, locking.ErrReleased, []string{"lock.acquire", "lock.release"}},
+		"a renewal, reopened":   {renewal, reopened, locking.ErrLost, []string{"lock.lose"}},
+		"another one, reopened": {again, reopened, locking.ErrLost, []string{"lock.acquire", "lock.lose"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				l := r.acquire("a", nil)
+				r.sleep(9 * time.Second)
+				l.Closing()
+				_, err := r.memory.Release(r.Context(), []locking.Claim{{Resource: "a", Owner: "A"}})
+				require.NoError(t, err)
+				test.meanwhile(r)
+				require.NoError(t, l.Context().Err())
+				test.outcome(l)
+				require.ErrorIs(t, context.Cause(l.Context()), test.cause)
+				r.sleep(time.Minute)
+				assert.Equal(t, append([]string{"lock.acquire"}, test.told...), r.actions())
+			})
+		})
+	}
+}
+
+// reopened: what comes after a loss changes nothing.
+func reopened(l *locking.Lock) {
+	l.Reopen()
+	l.Forget()
+}
+
+// The transaction failed: the lock is held as before, and it is renewed all the time.
+func TestALockThatWasNotClosed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		l := r.acquire("a", nil)
+		l.Closing()
+		r.sleep(time.Minute)
+		l.Reopen()
+		r.sleep(time.Minute)
+		require.NoError(t, l.Context().Err())
+		assert.Equal(t, 12, r.store.renewals())
+		_, err := r.memory.ForceRelease(r.Context(), locking.Force{Resource: "a", FencingToken: l.FencingToken()})
+		require.NoError(t, err)
+		r.sleep(10 * time.Second)
+		requireLost(t, l, locking.ReasonDatabase)
+	})
+}
+
+// The watch goes on: a transaction without an answer keeps no lock beyond its lease.
+func TestALockThatIsClosingForTooLong(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		l := r.acquire("a", nil)
+		l.Closing()
+		_, err := r.memory.Release(r.Context(), []locking.Claim{{Resource: "a", Owner: "A"}})
+		require.NoError(t, err)
+		r.sleepUntil(l.StopAt())
+		requireLost(t, l, locking.ReasonUnconfirmed)
+		l.Reopen()
+		r.sleep(time.Minute)
+		assert.Equal(t, []string{"lock.acquire", "lock.lose"}, r.actions())
+		assert.Zero(t, r.keeper.Held())
+	})
+}
+
 func TestOneRenewalForEverythingHeld(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

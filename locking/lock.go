@@ -70,6 +70,8 @@ type Lock struct {
 	nextBeat time.Duration
 	fresh    bool // not renewed yet
 	unknown  bool // the last attempt's outcome is not known
+	closing  bool // between Closing and Forget or Reopen
+	gone     bool // while closing, the database said that the row is gone
 	renewals int
 	least    time.Duration // to the deadline when a renewal was confirmed
 
@@ -220,8 +222,32 @@ func (l *Lock) finish(p phase) {
 	l.leave(p)
 }
 
+// Closing says that a transaction which releases the lock is about to be sent. Until Forget or Reopen tells what became of
+// it, a renewal that finds the row gone, or another grant of the name, may be its doing, and is not taken for a loss. The
+// renewals go on, and so does the watch: the transaction may fail.
+func (l *Lock) Closing() {
+	l.keeper.mu.Lock()
+	defer l.keeper.mu.Unlock()
+	l.closing = true
+}
+
+// Reopen ends Closing when the transaction did not release the lock, or nobody will know whether it did. What looked like
+// its doing was a loss.
+func (l *Lock) Reopen() {
+	l.keeper.mu.Lock()
+	wasLost := l.gone && l.phase == held
+	if l.gone && (l.phase == held || l.phase == stopping) {
+		l.leave(lost)
+	}
+	l.closing, l.gone = false, false
+	l.keeper.mu.Unlock()
+	if wasLost {
+		l.tellLost(ReasonDatabase)
+	}
+}
+
 // Forget ends Context and the renewals without a statement: the lock was released elsewhere, in the transaction that
-// wrote the outcome. It is not a way to give up a lock early: others still wait for its expiry.
+// wrote the outcome (see Closing). It is not a way to give up a lock early: others still wait for its expiry.
 func (l *Lock) Forget() {
 	l.keeper.mu.Lock()
 	over := l.phase == released || l.phase == lost

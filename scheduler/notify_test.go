@@ -378,9 +378,9 @@ func (b *bench) id(job string) (id int64) {
 func TestAnOverdueJobIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
-		j := named("j", func(j *jobs.Job) { heard(j); j.Ping, j.MaxAge = "", time.Hour })(b.t)
+		j := named("j", func(j *jobs.Job) { heard(j); j.Ping, j.MaxAge = "", tooOld })(b.t)
 		b.put(b.due(j, 50*time.Second))
-		b.pass(2 * time.Hour)
+		b.pass()
 		for range 2 {
 			_, err := b.overdue(b.ctx(), agesOf([]*jobs.Job{j}), identity{Replica: "a"})
 			require.NoError(b.t, err)

@@ -12,25 +12,28 @@ import (
 	"github.com/cronlatch/cronlatch/jobs"
 )
 
-func (b *bench) overdueAfter(age time.Duration, names ...string) []overdueJob {
+// tooOld is the max_age of the jobs here, and twice that passes.
+const tooOld = time.Hour
+
+func (b *bench) overdueJobs(names ...string) []overdueJob {
 	ages := make([]maxAge, len(names))
 	for i, name := range names {
-		ages[i] = maxAge{Job: name, MaxAge: age.Milliseconds()}
+		ages[i] = maxAge{Job: name, MaxAge: tooOld.Milliseconds()}
 	}
 	found, err := b.overdue(b.ctx(), ages, identity{Replica: "a"})
 	require.NoError(b.t, err)
 	return found
 }
 
-// pass moves the ledger and the audit into the past.
-func (b *bench) pass(by time.Duration) {
+// pass moves the ledger and the audit into the past, by far enough.
+func (b *bench) pass() {
 	b.t.Helper()
 	for _, column := range [][2]string{{"job_runs", "created_at"}, {"job_runs", "finished_at"}, {"audit_log", "at"}} {
 		query := "UPDATE " + column[0] + " SET " + column[1] + " = " + column[1] + " - ? * interval '1 millisecond'"
 		if b.q == &sqliteQueries {
 			query = "UPDATE " + column[0] + " SET " + column[1] + " = " + column[1] + " - ?"
 		}
-		b.exec(query, by.Milliseconds())
+		b.exec(query, (2 * tooOld).Milliseconds())
 	}
 }
 
@@ -38,26 +41,26 @@ func TestAnOverdueJobIsReportedOncePerSuccess(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
 		j := named("j", nil)(b.t)
-		assert.Empty(b.t, b.overdueAfter(time.Hour, "j"), "nothing was ever planned")
+		assert.Empty(b.t, b.overdueJobs("j"), "nothing was ever planned")
 		b.ended(b.due(j, 50*time.Second), jobs.OutcomeFailed)
-		assert.Empty(b.t, b.overdueAfter(time.Hour, "j"), "it has an hour from its first run on")
-		b.pass(2 * time.Hour)
-		never := b.overdueAfter(time.Hour, "j", "other")
+		assert.Empty(b.t, b.overdueJobs("j"), "it has an hour from its first run on")
+		b.pass()
+		never := b.overdueJobs("j", "other")
 		require.Len(b.t, never, 1)
 		assert.Equal(b.t, "j", never[0].Job)
 		assert.False(b.t, never[0].Succeeded)
-		assert.Empty(b.t, b.overdueAfter(time.Hour, "j"), "once")
+		assert.Empty(b.t, b.overdueJobs("j"), "once")
 
 		good := b.ended(b.due(j, 40*time.Second), jobs.OutcomeSucceeded)
-		assert.Empty(b.t, b.overdueAfter(time.Hour, "j"))
+		assert.Empty(b.t, b.overdueJobs("j"))
 		b.ended(b.due(j, 30*time.Second), jobs.OutcomeFailed)
 		b.exec("UPDATE audit_log SET at = ?", b.millis(*good.FinishedAt)) // it was reported at the very moment
-		b.pass(2 * time.Hour)
-		again := b.overdueAfter(time.Hour, "j")
+		b.pass()
+		again := b.overdueJobs("j")
 		require.Len(b.t, again, 1, "a success begins anew")
 		assert.True(b.t, again[0].Succeeded)
-		assert.Equal(b.t, good.FinishedAt.Add(-2*time.Hour), again[0].Since.UTC(), "a later failure does not make it younger")
-		assert.Empty(b.t, b.overdueAfter(time.Hour, "j"), "once")
+		assert.Equal(b.t, good.FinishedAt.Add(-2*tooOld), again[0].Since.UTC(), "a later failure does not make it younger")
+		assert.Empty(b.t, b.overdueJobs("j"), "once")
 
 		var rows []string
 		require.NoError(b.t, b.db.NewRaw(`SELECT action || ' ' || job || ' ' || outcome || ' ' || reason FROM audit_log ORDER BY id`).Scan(b.ctx(), &rows))
@@ -75,8 +78,8 @@ func TestTwoReplicasReportAnOverdueJobOnce(t *testing.T) {
 			b.t.Skip("a transaction is the only writer here")
 		}
 		b.ended(b.due(named("j", nil)(b.t), 50*time.Second), jobs.OutcomeFailed)
-		b.pass(2 * time.Hour)
-		ages := []maxAge{{Job: "j", MaxAge: time.Hour.Milliseconds()}}
+		b.pass()
+		ages := []maxAge{{Job: "j", MaxAge: tooOld.Milliseconds()}}
 		first, err := b.db.BeginTx(b.ctx(), nil)
 		require.NoError(b.t, err)
 		found, err := b.overdueIn(b.ctx(), first, ages, identity{Replica: "a"})

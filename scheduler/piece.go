@@ -8,7 +8,7 @@ import "slices"
 type piece struct{ most int } // 0 is all
 
 // of are the schedules of the next plan: when not all are, those that are furthest behind, so that each has its turn.
-func (p piece) of(due []*planned) []*planned {
+func (p *piece) of(due []*planned) []*planned {
 	if p.most == 0 || len(due) <= p.most {
 		return due
 	}

@@ -179,6 +179,7 @@ func (s *Scheduler) watch(proc Process, lock *locking.Lock, asks <-chan jobs.Run
 // leave.
 func (s *Scheduler) write(r *report, lock *locking.Lock) {
 	r.renewed(lock)
+	lock.Closing()
 	pause := 50 * time.Millisecond
 	for {
 		ctx, timed := s.step(s.active.writing, OpFinish)
@@ -186,6 +187,9 @@ func (s *Scheduler) write(r *report, lock *locking.Lock) {
 		timed()
 		if err == nil {
 			s.wrote(r, done)
+			if done.late {
+				lock.Reopen()
+			}
 			lock.Forget()
 			return
 		}
@@ -194,6 +198,7 @@ func (s *Scheduler) write(r *report, lock *locking.Lock) {
 		case <-s.active.writing.Done():
 			s.o.Log.Error("leaving without having written the outcome; the run will be recovered as lost",
 				audit.RunID(r.run.ID), audit.RunOutcome(string(r.outcome)))
+			lock.Reopen()
 			s.wasNotWritten(r)
 			return
 		case <-time.After(pause + rand.N(pause)):
