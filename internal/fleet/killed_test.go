@@ -33,13 +33,13 @@ func longJobs() []Job {
 	}
 }
 
-// P1 to P6: twenty short jobs and two long ones; one replica is killed and another one frozen past the TTL, each while
+// P1 to P6: sixty short jobs and two long ones; one replica is killed and another one frozen past the TTL, each while
 // it runs a long job.
 func TestKilledAndFrozenReplicas(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {
 		t.Helper()
-		list := append(shortJobs(20), longJobs()...)
+		list := append(shortJobs(60), longJobs()...)
 		f := New(t, url, Settings{TTL: roomyTTL, Jobs: list})
 		all := []*Replica{f.StartReady("a"), f.StartReady("b"), f.StartReady("c")}
 		from, end := f.planning(), boottime.Now()+30*time.Second
@@ -115,12 +115,12 @@ func TestShortFreezeLosesNothing(t *testing.T) {
 		if run.Replica == b.Name {
 			holder = b
 		}
-		renewed := f.renewedAt("job")
-		until(t, "the lock is renewed", patience, func() bool { return f.renewedAt("job").After(renewed) })
+		renewed := f.jobRenewedAt()
+		until(t, "the lock is renewed", patience, func() bool { return f.jobRenewedAt().After(renewed) })
 		pass(t, holder.Freeze()+ttl/2-ttl/10)
 		holder.Thaw()
-		renewed = f.renewedAt("job")
-		until(t, "the lock is renewed again", patience, func() bool { return f.renewedAt("job").After(renewed) })
+		renewed = f.jobRenewedAt()
+		until(t, "the lock is renewed again", patience, func() bool { return f.jobRenewedAt().After(renewed) })
 		f.allow("end")
 		done := f.WaitFinished(run.ID)
 		assert.Equal(t, jobs.OutcomeSucceeded, done.Outcome)
@@ -128,12 +128,12 @@ func TestShortFreezeLosesNothing(t *testing.T) {
 	})
 }
 
-// renewedAt is when the lock of a resource was acquired or renewed.
-func (f *Fleet) renewedAt(resource string) time.Time {
+// jobRenewedAt is when the lock of "job" was acquired or renewed.
+func (f *Fleet) jobRenewedAt() time.Time {
 	f.tb.Helper()
 	store, err := locking.NewStore(f.DB.Main)
 	f.must(err)
-	lock, err := store.Get(f.tb.Context(), resource)
+	lock, err := store.Get(f.tb.Context(), "job")
 	f.must(err)
 	return lock.RenewedAt
 }

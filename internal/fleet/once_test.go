@@ -22,7 +22,7 @@ const everySecond = "* * * * * *"
 // leastShare is how many percent of the instants must have run: that the fleet worked at all. It is far below what an idle
 // machine does (92 to 99 of 100), because a busy one skips by overlap, which the checkers look at one by one. The same two
 // cores, with nothing else on them that they could see, have done 30 in a slow hour, and 40 with thirty processes to each.
-const leastShare = 5
+const leastShare = 20
 
 // mostly: the fleet worked.
 func mostly(t *testing.T, runs []jobs.Run) {

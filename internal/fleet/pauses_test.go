@@ -99,9 +99,9 @@ func (f *Fleet) ran(list []Job, after time.Time) bool {
 	return true
 }
 
-// near: the commands take a moment, in which an instant may fall due, and on a busy machine more than that.
+// near: the commands take a moment, in which an instant may fall due.
 func near(at time.Time, s span) bool {
-	return span{s.from.Add(-patience), s.until.Add(patience)}.has(at)
+	return span{s.from.Add(-onTime), s.until.Add(onTime)}.has(at)
 }
 
 func assertPaused(t *testing.T, r *jobs.Run, all bool) {

@@ -3,8 +3,11 @@ package fleet
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/cronlatch/cronlatch/internal/boottime"
 )
@@ -25,6 +28,15 @@ func until(tb testing.TB, what string, limit time.Duration, condition func() boo
 			tb.Fatalf("waited %s in vain: %s", limit, what)
 		}
 	}
+}
+
+// keptPromise compares how long something took several times with what is promised. A machine that stands still for a moment
+// keeps no promise, so one of them may be later than that, but not by much.
+func keptPromise(t *testing.T, took []time.Duration, promise time.Duration) {
+	t.Helper()
+	slices.Sort(took)
+	assert.Less(t, took[len(took)/2], promise)
+	assert.Less(t, took[len(took)-1], promise+onTime)
 }
 
 // allow makes the file that jobs with -until wait for.
