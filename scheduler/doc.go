@@ -6,7 +6,8 @@
 // Everything that should run is a row of the ledger (job_runs), and a row is worked on in eight steps. Each step is one
 // transaction, may be done by any replica, and may be repeated:
 //
-//	plan     plan_store.go    what fell due since the stored position becomes rows (outage.go); the position moves with them
+//	plan     plan_store.go    what fell due since the stored position becomes rows (outage.go); the position moves with them;
+//	                          a backlog is planned in pieces (piece.go)
 //	settle   settle_store.go  due rows that cannot start any more are finished: skipped or missed, with the reason;
 //	                          what a later run replaces is cancelled, or asked to end (replace_store.go)
 //	claim    claim_store.go   a due row, the lock of its resource, and the mark "running" are taken together or not at all,
