@@ -208,11 +208,13 @@ func TestNextRun(t *testing.T) {
 	m.Know([]*jobs.Job{
 		job(t, "hourly", "0 0 1 1 *", nil), job(t, "off", "0 0 1 1 *", func(j *jobs.Job) { j.Enabled = false; j.MaxAge = time.Hour }),
 	})
-	newYear := time.Date(l.now.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)
+	newYear := func(now time.Time) float64 {
+		return float64(time.Date(now.UTC().Year()+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
+	}
 	families, _ := scrape(t, m)
 	next := families["cronlatch_job_next_run_timestamp_seconds"].GetMetric()
 	require.Len(t, next, 1, "a job that is not enabled has none")
-	assert.InDelta(t, newYear.Unix(), next[0].GetGauge().GetValue(), 0)
+	assert.Contains(t, []float64{newYear(l.now), newYear(time.Now())}, next[0].GetGauge().GetValue(), "the test may see the old year out")
 	assert.Empty(t, samples(t, m, "job_max_age_seconds"))
 }
 
