@@ -22,8 +22,10 @@ import (
 // first one, and after a statement in a transaction is left to the place before the next one: nothing is between them.
 const statementsEnv = "CRONLATCH_FLEET_STATEMENTS"
 
-// killsAtOnce is how many fleets of one database are killed at a time. Most of the time they wait for locks to expire.
-const killsAtOnce = 8
+// killsAtOnce is how many fleets of one database are killed at a time. Most of the time they wait for locks to expire. More of
+// them are not faster: each starts jobs every second for as long as it lives, and on two cores twice as many live for four
+// times as long.
+const killsAtOnce = 4
 
 // reached is how long a daemon has for coming to the point where it is killed: longer than the minute between two looks for
 // overdue jobs, and everything else is done more often.
@@ -35,7 +37,7 @@ const reached = 90 * time.Second
 // missing, and no lock is left. The points are those that a daemon records which has the same to do and lives: a new
 // statement is among them when the wreck gives it a reason to be executed, and when not, this test says so.
 //
-// Sixteen fleets at a time are too many neighbours for the package's other tests: it has the package for itself.
+// Eight fleets at a time are too many neighbours for the package's other tests: it has the package for itself.
 //
 //nolint:paralleltest // see above
 func TestKilledAtEveryStatement(t *testing.T) {
