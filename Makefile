@@ -6,10 +6,10 @@ FUZZTIME ?= 30s
 STORM ?= 60s
 SOAK ?= 5m
 
-# What the race detector is not asked about: fleets (see RACING), packages without a goroutine, and the plan of a statement over
-# 100,000 rows.
+# What the race detector is not asked about: fleets (see RACING), packages without a goroutine, the plan of a statement over
+# 100,000 rows, and the scenarios of explain, whose loop is that of the policies' stories.
 UNRACED := /(internal/fleet|configs|internal/importer)$$
-UNRACED_TESTS := ^TestTheListReadsAnIndex$$
+UNRACED_TESTS := ^(TestTheListReadsAnIndex|TestExplainScenarios)$$
 # Fleets whose daemons have the race detector. Everything of a fleet runs in processes of its own, so the package's other
 # tests would see nothing with it that they do not see without.
 RACING := ^(TestRetry|TestReplace|TestLimit|TestChains|TestReloads|TestDrain)
