@@ -28,7 +28,7 @@ const wrappedCommands = 20
 // P3 and P4 for `cronlatch lock`: a command whose wrapper's connection swallows everything, and which ignores SIGTERM, is
 // dead before the command of a rival that waits for the lock starts. The commands themselves write down when they lived;
 // a grandchild in a session of its own does, too. Forty wrappers with their supervisors want the machine: the test does not
-// run beside the package's others, and its TTL leaves a renewal a second.
+// run beside the package's others, and its TTL leaves a renewal 600 ms.
 //
 //nolint:paralleltest // see above
 func TestBlackHoledCommands(t *testing.T) {
@@ -39,7 +39,7 @@ func TestBlackHoledCommands(t *testing.T) {
 	for i := range wrapped {
 		proxies[i] = netfault.Listen(t, serverOf(t, f.url))
 		wrapped[i] = f.wrap(i, strings.Replace(f.url, serverOf(t, f.url), proxies[i].Addr(), 1),
-			[]string{"--ttl", wideTTL.String(), "--kill-after", "200ms"}, "-for", "3m", "-ignore-term", "-grandchild")
+			[]string{"--ttl", roomyTTL.String(), "--kill-after", "200ms"}, "-for", "3m", "-ignore-term", "-grandchild")
 	}
 	until(t, "all commands and their grandchildren run", 4*patience, func() bool { return len(roles(f.Events())) == 2*wrappedCommands })
 	rivals := make([]*wrapper, wrappedCommands)

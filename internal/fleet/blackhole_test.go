@@ -20,9 +20,6 @@ import (
 	"github.com/cronlatch/cronlatch/locking"
 )
 
-// wideTTL is the TTL of what is cut off together with many others: its margin is a second, in which each must be told.
-const wideTTL = 5 * faultTTL
-
 // blackHolesEnv says how many holders are black-holed; the default is 20.
 const blackHolesEnv = "CRONLATCH_FLEET_BLACKHOLES"
 
@@ -72,7 +69,7 @@ func hold(t *testing.T, url, resource string) holder {
 	require.NoError(t, err)
 	proxy := netfault.Listen(t, server.Host)
 	db := dbtest.Open(t, strings.Replace(url, server.Host, proxy.Addr(), 1))
-	locker, err := locking.Open(db.Main, locking.RenewOn(db.Renew), locking.DefaultLease(wideTTL))
+	locker, err := locking.Open(db.Main, locking.RenewOn(db.Renew), locking.DefaultLease(roomyTTL))
 	require.NoError(t, err)
 	t.Cleanup(locker.Close)
 	extended := make(chan struct{}, 1)

@@ -64,7 +64,7 @@ func (f *Fleet) StartReady(name string, env ...string) *Replica {
 
 // toStart is how long it may take until the replicas of a fleet are ready on a busy machine, where an instant in the configuration
 // must be after that.
-const toStart = 25 * time.Second
+const toStart = 15 * time.Second
 
 // startReady starts several daemons at the same time and waits until all are ready.
 func (f *Fleet) startReady(names ...string) {
