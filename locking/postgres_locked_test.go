@@ -29,7 +29,9 @@ func waitUntilBlocked(t *testing.T, db *bun.DB, n int) {
 // busy machine needs.
 func patient(t *testing.T, url string) *bun.DB {
 	t.Helper()
-	target, err := database.Parse(url, func(string) string { return "" }, ".")
+	target, err := database.Parse(url, func(name string) string {
+		return map[string]string{"PGCONNECT_TIMEOUT": "120"}[name] // a hundred clients come at the same moment
+	}, ".")
 	require.NoError(t, err)
 	db, err := database.Open(target, database.Options{AppName: "cronlatch test", StatementTimeout: 2 * time.Minute})
 	require.NoError(t, err)
