@@ -28,7 +28,7 @@ func (k *Keeper) put(g Grant) (l, older *Lock) {
 	older = k.locks[g.Record.Resource]
 	switch {
 	case older == nil:
-	case older.closing:
+	case older.closing && older.FencingToken() != g.Record.FencingToken:
 		older.gone, older = true, nil // its holder will know
 	case older.phase != held:
 		older.phase, older = lost, nil // its holder knows

@@ -224,7 +224,8 @@ func (l *Lock) finish(p phase) {
 
 // Closing says that a transaction which releases the lock is about to be sent. Until Forget or Reopen tells what became of
 // it, a renewal that finds the row gone, or another grant of the name, may be its doing, and is not taken for a loss. The
-// renewals go on, and so does the watch: the transaction may fail.
+// renewals go on, and so does the watch: the transaction may fail. The holder's work is over by then: for as long as that
+// takes, it is told of a loss at StopAt only.
 func (l *Lock) Closing() {
 	l.keeper.mu.Lock()
 	defer l.keeper.mu.Unlock()

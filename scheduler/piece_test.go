@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cronlatch/cronlatch/jobs"
 )
 
 // A database that manages five schedules in time, and sixty that are due again each second: each is planned in the end, and
@@ -56,4 +59,36 @@ func TestAPieceIsNeverEmpty(t *testing.T) {
 	assert.Len(t, p.of([]*planned{{}, {}}), 2)
 	p.tried(1, nil)
 	assert.Equal(t, piece{}, p, "nothing was left, so the next plan takes all again")
+}
+
+// A plan that fails is followed by one of half as many schedules, and in the end all are planned.
+func TestAPlanThatFailsIsTriedInPieces(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		var known []*jobs.Job
+		for _, name := range []string{"a", "b", "c", "d"} {
+			known = append(known, named(name, nil)(b.t))
+		}
+		u := b.unit("hash", known...)
+		_, err := u.look(b.ctx()) // what time it is
+		require.NoError(b.t, err)
+		_, err = u.planDue(b.ctx())
+		require.NoError(b.t, err)
+		for _, p := range u.plans {
+			u.back(p, 10*time.Minute)
+		}
+		failing, cancel := context.WithCancel(b.ctx())
+		cancel()
+		_, err = u.planDue(failing)
+		require.Error(b.t, err)
+		for _, want := range []int{2, 4} {
+			_, err = u.planDue(b.ctx())
+			require.NoError(b.t, err)
+			planned := map[string]bool{}
+			for _, r := range u.all() {
+				planned[r.Job] = true
+			}
+			assert.Len(b.t, planned, want)
+		}
+	})
 }
